@@ -21,6 +21,7 @@
 #include "access/token.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/stop_on_signals.h"
 
 namespace abl::access {
 namespace {
@@ -212,7 +213,8 @@ std::vector<std::string> names_of(X509* certificate) {
 /// How it went to begin TLS with a server.
 struct Handshake {
   bool reached = false, done = false;
-  long verdict = X509_V_OK;  // on its certificate
+  bool closed = false, silent = false;  // by the server, before it was done
+  long verdict = X509_V_OK;             // on its certificate
   std::string reason;
   Certificate shown;
 };
@@ -259,7 +261,13 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   SSL_set_alpn_protos(session.get(), h2, sizeof h2);
   SSL_set_fd(session.get(), fd);
   ERR_clear_error();
-  handshake.done = SSL_connect(session.get()) == 1;
+  const WithoutSigpipe quiet;
+  const int result = SSL_connect(session.get());
+  const int error = SSL_get_error(session.get(), result);
+  handshake.done = result == 1;
+  handshake.closed = error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN ||
+                     ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  handshake.silent = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   handshake.verdict = SSL_get_verify_result(session.get());
   handshake.reason = openssl_reason();
   return handshake;
@@ -338,11 +346,16 @@ std::string read_authorities(const fs::path& file) {
 bool speaks_tls(const std::string& address) { return shake_hands(address, nullptr).done; }
 
 std::string tls_trouble(const std::string& address, const std::string& authorities) {
-  const auto [reached, done, verdict, reason, shown] = shake_hands(address, &authorities);
-  if (!reached || done) return {};
+  const auto [reached, done, closed, silent, verdict, reason, shown] = shake_hands(address, &authorities);
+  if (!reached || done || silent) return {};
   const std::string host = parts_of(address).first;
   switch (verdict) {
     case X509_V_OK:
+      if (closed)
+        return fmt::format(
+            "{} closes connections before TLS has begun: behind it is no scheduler just now, or one without "
+            "TLS",
+            address);
       return fmt::format("there is no TLS at {} ({})", address, reason);
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return fmt::format("the certificate of {} expired{}: its administrator has to replace it", address,

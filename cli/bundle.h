@@ -35,21 +35,38 @@ struct BundledFile {
   bool executable = false;
 };
 
+/// What a bundle is for: a machine that runs trials, a laptop, a container image.
+enum class BundleOf { kWorker, kCli, kAll };
+constexpr std::string_view name_of(BundleOf of) {
+  switch (of) {
+    case BundleOf::kWorker:
+      return "worker";
+    case BundleOf::kCli:
+      return "cli";
+    case BundleOf::kAll:
+      return "all";
+  }
+  return {};
+}
+/// Its programs but the trainer, by name; that comes with workers.
+std::vector<std::string> programs_of(BundleOf of);
+
 /// The files of a bundle, and what a machine needs for it.
 struct Bundle {
-  std::string name;     ///< of its folder: "ablate-worker-0.1.0-x86_64-cpu"
-  std::string version;  ///< of the worker
+  std::string name;     ///< of its folder: "ablate-worker-0.1.0-x86_64-cpu", "ablate-cli-0.1.0-x86_64"
+  std::string version;  ///< of its programs
   std::string trainer;  ///< what the trainer says of its version; empty: there is none
-  std::string device;   ///< "cpu", "cuda13", or "commands" without a trainer
+  std::string
+      device;  ///< "cpu", "cuda13", "commands" for a worker without a trainer, "none" without a worker
   std::string machine, glibc;
   std::vector<std::string> unlicensed;  ///< libraries of which no licence was found
   std::vector<BundledFile> files;       ///< by path
 };
 
-/// Worker and trainer (none: an empty path) with every library that they load on this machine, but glibc's
-/// and the GPU driver's. Programs and libraries are changed only in where they look for libraries: in the
-/// bundle's own folders. Throws: Error naming the file.
-Bundle plan_bundle(const std::filesystem::path& worker, const std::filesystem::path& trainer);
+/// The programs of `folder` and a trainer (none: an empty path) with every library that they load on this
+/// machine, but glibc's and the GPU driver's. Programs and libraries are changed only in where they look for
+/// libraries: in the bundle's own folders. Throws: Error naming the file.
+Bundle plan_bundle(BundleOf of, const std::filesystem::path& folder, const std::filesystem::path& trainer);
 
 struct WrittenBundle {
   std::string build;   ///< 16 hexadecimal digits: the same for the same files

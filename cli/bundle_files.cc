@@ -326,13 +326,25 @@ LinkedFile read_linked_file(const fs::path& file) {
   return linked;
 }
 
-Bundle plan_bundle(const fs::path& worker, const fs::path& trainer) {
+std::vector<std::string> programs_of(BundleOf of) {
+  switch (of) {
+    case BundleOf::kWorker:
+      return {"ablate-worker"};
+    case BundleOf::kCli:
+      return {"ablate"};
+    case BundleOf::kAll:
+      return {"ablate", "ablate-scheduler", "ablate-worker"};
+  }
+  return {};
+}
+
+Bundle plan_bundle(BundleOf of, const fs::path& folder, const fs::path& trainer) {
   Bundle bundle;
   Libraries libraries;
   const auto add = [&](const std::string& path, const fs::path& source, bool program) {
     const LinkedFile linked = read_linked_file(source);
     if (!bundle.machine.empty() && linked.machine != bundle.machine)
-      throw Error{Code::kFailedPrecondition, fmt::format("{}: is for {}, the worker for {}", source.string(),
+      throw Error{Code::kFailedPrecondition, fmt::format("{}: is for {}, the others for {}", source.string(),
                                                          linked.machine, bundle.machine)};
     bundle.machine = linked.machine;
     if (older(bundle.glibc, linked.glibc)) bundle.glibc = linked.glibc;
@@ -341,10 +353,11 @@ Bundle plan_bundle(const fs::path& worker, const fs::path& trainer) {
     return linked;
   };
   std::vector<std::pair<std::string, LinkedFile>> linked_files;
-  for (const fs::path& program : {worker, trainer}) {
-    if (program.empty()) continue;
+  std::vector<std::pair<std::string, fs::path>> programs;
+  for (const std::string& name : programs_of(of)) programs.emplace_back("bin/" + name, folder / name);
+  if (!trainer.empty()) programs.emplace_back("bin/ablate-trainer", trainer);
+  for (const auto& [path, program] : programs) {
     add_loaded(libraries, program);
-    const std::string path = "bin/" + (program == worker ? std::string{"ablate-worker"} : "ablate-trainer");
     linked_files.emplace_back(path, add(path, program, true));
   }
   const Libraries loaded = libraries;
@@ -359,13 +372,17 @@ Bundle plan_bundle(const fs::path& worker, const fs::path& trainer) {
       if (!libraries.contains(needed) && !of_the_machine(needed))
         throw Error{Code::kFailedPrecondition,
                     fmt::format("{} needs {}, which this machine does not find", name, needed)};
-  bundle.version = without_newline(run_program({worker.string(), "--version"}, "", kAnswersWithin));
+  bundle.version =
+      without_newline(run_program({programs.front().second.string(), "--version"}, "", kAnswersWithin));
+  bundle.version.erase(0, bundle.version.rfind(' ') + 1);  // "ablate 0.1.0"
   if (!trainer.empty())
     bundle.trainer = without_newline(run_program({trainer.string(), "--version"}, "", kAnswersWithin));
-  bundle.device = trainer.empty() ? "commands" : cuda_of(libraries);
-  bundle.name = fmt::format("ablate-worker-{}-{}-{}", bundle.version, bundle.machine, bundle.device);
-  const bool brought = add_own_licence(bundle.files, worker.parent_path());
-  const std::string installed = worker.parent_path().parent_path().string() + "/";
+  bundle.device = of == BundleOf::kCli ? "none" : trainer.empty() ? "commands" : cuda_of(libraries);
+  bundle.name = fmt::format("ablate{}-{}-{}", of == BundleOf::kAll ? "" : fmt::format("-{}", name_of(of)),
+                            bundle.version, bundle.machine);
+  if (of != BundleOf::kCli) bundle.name += "-" + bundle.device;
+  const bool brought = add_own_licence(bundle.files, folder);
+  const std::string installed = folder.parent_path().string() + "/";
   for (const auto& [name, file] : add_licences(bundle.files, libraries))
     if (!brought || !file.string().starts_with(installed)) bundle.unlicensed.push_back(name);
   std::ranges::sort(bundle.files, {}, &BundledFile::path);

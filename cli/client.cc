@@ -37,7 +37,8 @@ Client::Client(std::string address, access::ClientAccess access)
       sweeps_{ablate::v1::Sweeps::NewStub(channel_)},
       runs_{ablate::v1::Runs::NewStub(channel_)},
       workers_{ablate::v1::Workers::NewStub(channel_)},
-      access_service_{ablate::v1::Access::NewStub(channel_)} {}
+      access_service_{ablate::v1::Access::NewStub(channel_)},
+      depot_{ablate::v1::Depot::NewStub(channel_)} {}
 
 Client::Client(const Context& context) : Client{context.scheduler()} {
   context_ = &context;

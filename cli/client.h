@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ablate/v1/access.grpc.pb.h"
+#include "ablate/v1/depot.grpc.pb.h"
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
@@ -83,6 +84,7 @@ class Client {
   std::unique_ptr<ablate::v1::Runs::Stub> runs_;
   std::unique_ptr<ablate::v1::Workers::Stub> workers_;
   std::unique_ptr<ablate::v1::Access::Stub> access_service_;
+  std::unique_ptr<ablate::v1::Depot::Stub> depot_;
 };
 
 template <>
@@ -100,6 +102,11 @@ inline ablate::v1::Workers::Stub& Client::stub() {
 template <>
 inline ablate::v1::Access::Stub& Client::stub() {
   return *access_service_;
+}
+
+template <>
+inline ablate::v1::Depot::Stub& Client::stub() {
+  return *depot_;
 }
 
 /// True for what a restart of the scheduler, or a stream's deadline, looks like: worth asking again.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <utility>
@@ -22,6 +23,7 @@ using sweeps::dotted;
 using sweeps::Node;
 
 constexpr int kMostQueues = 64, kMostWorkers = 10'000, kMostBacklog = 1'000, kMostSlots = 1'024;
+constexpr std::size_t kMostHosts = 256;
 constexpr seconds kShortestLimit{60}, kLongestLimit{365 * 24 * 3600};
 
 /// Flags of sbatch that the launcher sets itself, and where to say the same.
@@ -54,7 +56,9 @@ constexpr OwnFlag kOwnFlags[] = {
 
 class FleetReader {
  public:
-  explicit FleetReader(sweeps::Problems& problems) : problems_{problems}, yaml_{problems} {}
+  /// `folder`: of the fleet file.
+  FleetReader(sweeps::Problems& problems, std::filesystem::path folder)
+      : problems_{problems}, yaml_{problems}, folder_{std::move(folder)} {}
 
   FleetConfig read(const Node& root) {
     FleetConfig fleet;
@@ -104,23 +108,28 @@ class FleetReader {
       problems_.add(entry.place, field, "invalid name; expected at most 40 of a-z, 0-9, '-' and '_'");
     const Node& node = entry.value;
     if (!yaml_.is_mapping(node, field)) return queue;
-    allow_only(node, field, {"launcher",       "workers",      "backlog",    "time_limit",
-                             "start_deadline", "idle_timeout", "cool_down",  "min_utilisation",
-                             "max_gpu_hours",  "gpus",         "cpus",       "memory",
-                             "slots",          "labels",       "data",       "weights",
-                             "allow_commands", "program",      "home",       "worker_arguments",
-                             "partition",      "account",      "qos",        "gres",
-                             "constraint",     "arguments",    "image",      "volumes",
-                             "node_selector",  "tolerations",  "run_as_user"});
+    allow_only(node, field, {"launcher",       "workers",      "backlog",     "time_limit",
+                             "start_deadline", "idle_timeout", "cool_down",   "min_utilisation",
+                             "max_gpu_hours",  "gpus",         "cpus",        "memory",
+                             "slots",          "labels",       "data",        "weights",
+                             "allow_commands", "program",      "home",        "worker_arguments",
+                             "partition",      "account",      "qos",         "gres",
+                             "constraint",     "arguments",    "image",       "volumes",
+                             "node_selector",  "tolerations",  "run_as_user", "hosts",
+                             "bundle",         "ssh_config"});
     const auto at = [&](const char* key) { return dotted(field, key); };
     if (const Node* kind = required(node, field, "launcher", any_of(names_of<LauncherKind>())))
       if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>()))
         queue.kind = value_named<LauncherKind>(*name).value();
     expect_keys_of(queue.kind, node, field);
-    if (const Node* workers = required(node, field, "workers", "{min: 0, max: 8}"))
+    const bool by_ssh = queue.kind == LauncherKind::kSsh;
+    if (const Node* workers =
+            by_ssh ? node.find("workers") : required(node, field, "workers", "{min: 0, max: 8}"))
       range(*workers, at("workers"), queue);
     number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
-    if (const Node* limit = required(node, field, "time_limit", "the time limit of a worker, such as 8h"))
+    if (const Node* limit =
+            by_ssh ? node.find("time_limit")
+                   : required(node, field, "time_limit", "the time limit of a worker, such as 8h"))
       time(*limit, at("time_limit"), kShortestLimit, kLongestLimit, queue.time_limit);
     if (const Node* start = node.find("start_deadline"))
       time(*start, at("start_deadline"), kShortestLimit, kLongestLimit, queue.start_deadline);
@@ -143,6 +152,9 @@ class FleetReader {
       if (queue.gpus == 0)
         problems_.add(cap->place, at("max_gpu_hours"),
                       "the queue's workers have no GPU; expected gpus: 1 or more");
+      if (!node.find("time_limit"))
+        problems_.add(cap->place, at("max_gpu_hours"),
+                      "expected time_limit as well: a worker without one may take any number of hours");
     }
     names(node, field, "labels", queue.labels, false);
     for (const char* own : {"host", "name"})
@@ -153,11 +165,16 @@ class FleetReader {
     names(node, field, "weights", queue.weights, true);
     if (const Node* allow = node.find("allow_commands"))
       queue.allow_commands = yaml_.boolean(*allow, at("allow_commands")).value_or(false);
-    if (const Node* program =
-            required(node, field, "program", "the path of ablate-worker on the queue's machines"))
-      queue.program = path(*program, at("program"));
-    if (const Node* home = required(node, field, "home", "a folder for the workers on the queue's machines"))
-      queue.home = path(*home, at("home"));
+    if (by_ssh) {
+      read_ssh(node, field, queue);
+    } else {
+      if (const Node* program =
+              required(node, field, "program", "the path of ablate-worker on the queue's machines"))
+        queue.program = path(*program, at("program"));
+      if (const Node* home =
+              required(node, field, "home", "a folder for the workers on the queue's machines"))
+        queue.home = path(*home, at("home"));
+    }
     if (queue.kind == LauncherKind::kKubernetes)
       if (const Node* image = required(node, field, "image", "the container image with ablate-worker"))
         queue.image = plain_text(*image, at("image"));
@@ -185,6 +202,98 @@ class FleetReader {
     return queue;
   }
 
+  void read_ssh(const Node& node, const std::string& field, QueueConfig& queue) {
+    const auto at = [&](const char* key) { return dotted(field, key); };
+    const Node *program = node.find("program"), *bundle = node.find("bundle");
+    if (program) queue.program = path(*program, at("program"));
+    if (bundle) queue.bundle = file_here(*bundle, at("bundle"));
+    if ((program != nullptr) == (bundle != nullptr))
+      problems_.add(
+          node.place, field,
+          "expected either bundle, an archive of 'ablate bundle' that is copied to the machines, or "
+          "program, the path of ablate-worker on them");
+    if (const Node* config = node.find("ssh_config")) queue.ssh_config = file_here(*config, at("ssh_config"));
+    queue.home = "ablate";
+    if (const Node* home = node.find("home")) {
+      queue.home = plain_text(*home, at("home"));
+      const bool leads_out = std::ranges::any_of(std::filesystem::path{queue.home},
+                                                 [](const auto& part) { return part == ".."; });
+      if (queue.home.empty() || queue.home.front() == '~' || queue.home.front() == '-' || leads_out)
+        problems_.add(home->place, at("home"),
+                      fmt::format("expected a folder, absolute or below the home of who logs in, without '~' "
+                                  "and '..'; got '{}'",
+                                  queue.home));
+    }
+    if (const Node* hosts = required(node, field, "hosts", "a list of machines, [w1, {host: w2, slots: 4}]"))
+      read_hosts(*hosts, at("hosts"), queue);
+    const auto machines = static_cast<int>(queue.hosts.size());
+    if (machines == 0) return;
+    if (!node.find("workers")) queue.max_workers = machines;
+    if (queue.max_workers > machines)
+      problems_.add(
+          node.find("workers")->place, at("workers"),
+          fmt::format("expected at most {}, one for each of hosts; got {}", machines, queue.max_workers));
+    if (!node.find("backlog")) queue.backlog = machines;
+  }
+
+  void read_hosts(const Node& node, const std::string& field, QueueConfig& queue) {
+    if (!yaml_.is_sequence(node, field)) return;
+    if (node.items.empty() || node.items.size() > kMostHosts)
+      problems_.add(node.place, field, fmt::format("expected 1 to {} machines", kMostHosts));
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const Node& item = node.items[i];
+      const std::string at = dotted(field, std::to_string(i + 1));
+      SshHost host{.name = {}, .slots = queue.slots, .data = queue.data, .weights = queue.weights};
+      if (item.kind == Node::Kind::kScalar) {
+        host.name = plain_text(item, at);
+      } else if (yaml_.is_mapping(item, at)) {
+        allow_only(item, at, {"host", "slots", "data", "weights"});
+        if (const Node* name = required(item, at, "host", "the machine's name, as ssh knows it"))
+          host.name = plain_text(*name, dotted(at, "host"));
+        number(item, at, "slots", 1, kMostSlots, host.slots);
+        if (const Node* slots = item.find("slots"); slots && queue.gpus > 0 && host.slots != queue.gpus)
+          problems_.add(slots->place, dotted(at, "slots"),
+                        fmt::format("expected {}: a machine with another number of GPUs is of another queue",
+                                    queue.gpus));
+        read_places(item, at, "data", queue.data, host.data);
+        read_places(item, at, "weights", queue.weights, host.weights);
+      }
+      constexpr std::string_view kLetters =
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@:%[]";
+      if (host.name.empty() || host.name.size() > 255 || host.name.front() == '-' ||
+          host.name.find_first_not_of(kLetters) != std::string::npos)
+        problems_.add(item.place, at,
+                      fmt::format("invalid machine '{}'; expected a name for ssh: w1, ada@w1", host.name));
+      if (!names.insert(host.name).second)
+        problems_.add(item.place, at,
+                      fmt::format("{} is there twice; expected each machine once", host.name));
+      queue.hosts.push_back(std::move(host));
+    }
+  }
+
+  /// Where a machine has what all machines of its queue have: what trials can be given is the same for each.
+  void read_places(const Node& host, const std::string& field, const char* key,
+                   const std::map<std::string, std::string>& of_queue,
+                   std::map<std::string, std::string>& into) {
+    std::map<std::string, std::string> places;
+    names(host, field, key, places, true);
+    for (const auto& [name, place] : places) {
+      if (!of_queue.contains(name))
+        problems_.add(
+            host.find(key)->entry(name)->place, dotted(dotted(field, key), name),
+            fmt::format("the queue's {} has no '{}'; machines that have more are a queue of their own", key,
+                        name));
+      into[name] = place;
+    }
+  }
+
+  /// A file that this program reads: absolute, or beside the fleet file.
+  std::string file_here(const Node& node, const std::string& field) {
+    const std::string text = plain_text(node, field);
+    return text.empty() ? text : (folder_ / text).lexically_normal().string();
+  }
+
   /// Keys of one launcher are no others'.
   void expect_keys_of(LauncherKind kind, const Node& queue, const std::string& field) {
     struct Own {
@@ -202,7 +311,10 @@ class FleetReader {
                                    {"volumes", kKubernetes},
                                    {"node_selector", kKubernetes},
                                    {"tolerations", kKubernetes},
-                                   {"run_as_user", kKubernetes}};
+                                   {"run_as_user", kKubernetes},
+                                   {"hosts", kSsh},
+                                   {"bundle", kSsh},
+                                   {"ssh_config", kSsh}};
     for (const Own& own : kOwn)
       if (const Node* given = queue.find(own.key); given && own.kind != kind)
         problems_.add(given->place, dotted(field, own.key),
@@ -330,6 +442,7 @@ class FleetReader {
 
   sweeps::Problems& problems_;
   sweeps::YamlReader yaml_;
+  std::filesystem::path folder_;
 };
 
 }  // namespace
@@ -337,7 +450,7 @@ class FleetReader {
 FleetConfig read_fleet_file(const std::string& text, const std::string& file) {
   sweeps::Problems problems{file};
   const Node root = sweeps::load_yaml(text, file, problems);
-  FleetConfig fleet = FleetReader{problems}.read(root);
+  FleetConfig fleet = FleetReader{problems, std::filesystem::absolute(file).parent_path()}.read(root);
   problems.throw_if_any();
   return fleet;
 }

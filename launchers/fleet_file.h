@@ -11,16 +11,25 @@
 namespace abl::launchers {
 
 /// Who starts the workers of a queue.
-enum class LauncherKind { kSlurm, kKubernetes };
+enum class LauncherKind { kSlurm, kKubernetes, kSsh };
 constexpr std::string_view name_of(LauncherKind kind) {
   switch (kind) {
     case LauncherKind::kSlurm:
       return "slurm";
     case LauncherKind::kKubernetes:
       return "kubernetes";
+    case LauncherKind::kSsh:
+      return "ssh";
   }
   return {};
 }
+
+/// A machine that is reached by ssh, and what of its worker is not as the queue says.
+struct SshHost {
+  std::string name;  ///< as ssh knows it: "w1", "ada@w1"
+  int slots = 1;
+  std::map<std::string, std::string> data, weights;  ///< places of all of the queue's names
+};
 
 /// One kind of worker that a fleet may start, and how many of them: a queue of `fleet.yaml`. A worker that
 /// was started for a queue is a pilot: it takes whatever trials it can run until nothing waits or its time is
@@ -29,8 +38,8 @@ struct QueueConfig {
   std::string name;
   LauncherKind kind = LauncherKind::kSlurm;
   int min_workers = 0, max_workers = 1;
-  int backlog = 2;  ///< pilots that may wait for their machine at once
-  std::chrono::seconds time_limit{0};
+  int backlog = 2;                                     ///< pilots that may wait for their machine at once
+  std::chrono::seconds time_limit{0};                  ///< 0: none
   std::chrono::seconds start_deadline{7 * 24 * 3600};  ///< a pilot that waits for longer is given up
   std::chrono::seconds idle_timeout{300};              ///< a worker without a run goes after so long
   std::chrono::seconds cool_down{30};  ///< a pilot that waits is not given up sooner after a submission
@@ -54,6 +63,11 @@ struct QueueConfig {
   std::map<std::string, std::string> volumes, node_selector;  ///< claim -> path; label -> value
   std::vector<std::string> tolerations;                       ///< keys of taints
   int run_as_user = 10001;
+
+  // as ssh has them
+  std::vector<SshHost> hosts;
+  std::string bundle;      ///< an archive here, whose worker is started in place of `program`
+  std::string ssh_config;  ///< a file; empty: what ssh reads by itself
 };
 
 /// In place of a file: the authorities that a machine knows.

@@ -2,7 +2,6 @@
 #include "launchers/kubernetes.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/printable.h"
+#include "launchers/pilot_id.h"
 
 namespace abl::launchers {
 namespace {
@@ -44,20 +44,6 @@ std::string name_of_job(const KubernetesOptions& options, const std::string& pil
 
 json labels_of(const KubernetesOptions& options, const std::string& pilot) {
   return {{kStore, options.store_id}, {kPilot, pilot}};
-}
-
-/// 12 hexadecimal digits, as passes have.
-std::string new_id() {
-  std::array<unsigned char, 6> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw Error{Code::kUnavailable, "no random numbers"};
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-bool is_id(std::string_view text) {
-  return text.size() == 12 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 /// A word of curl's configuration.
@@ -305,7 +291,7 @@ std::vector<Pilot> parse_jobs(const std::vector<std::string>& jobs, const std::v
   const auto named = [](const json& object) -> std::optional<Pilot> {
     Pilot pilot{.id = text_at(object, "/metadata/labels/ablate-pilot"),
                 .queue = text_at(object, "/metadata/annotations/ablate-queue")};
-    if (!is_id(pilot.id) || pilot.queue.empty()) return std::nullopt;
+    if (!is_pilot_id(pilot.id) || pilot.queue.empty()) return std::nullopt;
     return pilot;
   };
   std::map<std::string, json> pod_of;
@@ -461,7 +447,7 @@ void KubernetesLauncher::unmake(const char* group, const std::string& object,
 
 std::string KubernetesLauncher::submit(const QueueConfig& queue, const std::optional<Pass>& pass,
                                        const std::stop_token& stop) {
-  const std::string pilot = pass ? pass->id : new_id();
+  const std::string pilot = pass ? pass->id : new_pilot_id();
   if (pass) make(kCore, "secrets", secret_document(options_, pilot, *pass), stop);
   make(kBatch, "jobs", job_document(queue, options_, pilot, pass), stop);
   return pilot;

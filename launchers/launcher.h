@@ -54,6 +54,17 @@ struct Leftovers {
   bool empty() const { return passes.empty() && workers.empty(); }
 };
 
+/// Places for more pilots of a queue, and what keeps it from more.
+struct Room {
+  int pilots = 0;
+  std::string why{};
+  bool operator==(const Room&) const = default;
+};
+/// Something that people want to hear of.
+struct News {
+  std::string queue, text;
+};
+
 /// So long before its time is over a worker asks its runs to stop, so that they write a checkpoint
 /// (ablate-worker --time-limit).
 constexpr std::chrono::seconds ends_early(std::chrono::seconds time_limit) {
@@ -91,6 +102,10 @@ class Launcher {
   virtual void cancel(const std::vector<Pilot>& pilots, const std::stop_token& stop) = 0;
   /// Removes it; what is not there is no error. Throws: Error where something stays.
   virtual void remove(const QueueConfig& queue, const Leftovers& leftovers, const std::stop_token& stop) = 0;
+  /// As of the last `list`. Nothing where it takes any number.
+  virtual std::optional<Room> room(const QueueConfig& /*queue*/) { return std::nullopt; }
+  /// What has happened since this was asked last.
+  virtual std::vector<News> news() { return {}; }
 };
 
 }  // namespace abl::launchers

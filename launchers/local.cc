@@ -25,7 +25,9 @@ std::vector<std::string> scheduler_argv(const LocalOptions& options) {
                                 "--listen",
                                 "unix:" + options.socket.string(),
                                 "--http-port",
-                                fmt::format("{}", options.http_port)};
+                                fmt::format("{}", options.http_port),
+                                "--depot-limit-mib",  // one machine has all that its trials need
+                                "0"};
   add_log_format(argv, options.log_format);
   return argv;
 }

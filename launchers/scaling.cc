@@ -55,8 +55,10 @@ class Look {
   }
 
  private:
+  bool has_limit() const { return config_.time_limit.count() > 0; }
   bool fits(const WaitingTrials& kind) const {
-    return kind.takes.count() == 0 || kind.takes + start_and_end(config_.time_limit) <= config_.time_limit;
+    return !has_limit() || kind.takes.count() == 0 ||
+           kind.takes + start_and_end(config_.time_limit) <= config_.time_limit;
   }
   bool is_for_here(const WaitingTrials& kind) const {
     return kind.queues.contains(number_) && at_once(kind, config_) > 0 && fits(kind);
@@ -64,7 +66,7 @@ class Look {
 
   /// Whether a pilot has the time for something that waits.
   bool has_time(const PilotStanding& pilot) const {
-    if (pilot.waits()) return true;
+    if (pilot.waits() || !has_limit()) return true;
     const auto left = config_.time_limit - pilot.pilot.ran - ends_early(config_.time_limit);
     return std::ranges::any_of(waiting_, [&](const WaitingTrials& kind) {
       return is_for_here(kind) &&
@@ -141,6 +143,7 @@ class Look {
             fmt::format("{:.1f} of {:.1f} GPU hours are used or promised, and a pilot may take {:.1f}",
                         queue_.gpu_hours + promised_hours(), *config_.max_gpu_hours, each));
     }
+    if (queue_.room) limit(queue_.room->pilots, queue_.room->why);
     if (most == 0) return fmt::format("{} more wanted, but {}", wanted, bound);
     const std::string why = for_minimum
                                 ? fmt::format("workers.min is {}", config_.min_workers)

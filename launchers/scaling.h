@@ -39,6 +39,7 @@ struct QueueStanding {
   std::vector<PilotStanding> pilots;  ///< that wait or run
   std::string paused;                 ///< why; empty: it is not
   double gpu_hours = 0;               ///< that its pilots have had, ended ones too
+  std::optional<Room> room{};         ///< nothing: its launcher takes any number
   std::optional<Time> last_submission;
 };
 

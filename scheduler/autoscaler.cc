@@ -15,6 +15,7 @@
 #include "config/document/result_version.h"
 #include "launchers/kubernetes.h"
 #include "launchers/slurm.h"
+#include "launchers/ssh.h"
 #include "scheduler/placement.h"
 #include "views/convert.h"
 
@@ -54,7 +55,8 @@ WorkerState worker_of(const launchers::QueueConfig& queue) {
 
 std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers::FleetConfig& config,
                                                                  const std::string& store_id,
-                                                                 const std::filesystem::path& store) {
+                                                                 const std::filesystem::path& store,
+                                                                 const Clock& clock) {
   std::vector<std::unique_ptr<launchers::Launcher>> made;
   std::map<launchers::LauncherKind, std::vector<launchers::QueueConfig>> of_kind;
   for (const launchers::QueueConfig& queue : config.queues) of_kind[queue.kind].push_back(queue);
@@ -69,6 +71,13 @@ std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers
       case launchers::LauncherKind::kKubernetes:
         made.push_back(std::make_unique<launchers::KubernetesLauncher>(
             launchers::KubernetesOptions::of(config, store_id.substr(0, kStoreIdLetters))));
+        break;
+      case launchers::LauncherKind::kSsh:
+        made.push_back(std::make_unique<launchers::SshLauncher>(
+            launchers::SshOptions{.store_id = store_id.substr(0, kStoreIdLetters),
+                                  .scheduler = config.scheduler,
+                                  .sockets = store.string() + ".ssh"},
+            queues, clock));
         break;
     }
   return made;
@@ -178,8 +187,12 @@ void Autoscaler::look(const std::stop_token& stop) {
       unknown.insert(launcher.get());
       continue;
     }
-    for (Queue& queue : state->queues)
-      if (queue.launcher == launcher.get()) merge(*state, queue, pilots, now);
+    for (const launchers::News& news : launcher->news()) say(*state, news.queue, news.text);
+    for (Queue& queue : state->queues) {
+      if (queue.launcher != launcher.get()) continue;
+      merge(*state, queue, pilots, now);
+      queue.standing.room = launcher->room(queue.standing.config);
+    }
   }
 
   launchers::Decisions decisions;

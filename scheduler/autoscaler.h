@@ -126,6 +126,7 @@ class Autoscaler {
 /// The launchers that a fleet file names. `folder`: for what they write.
 std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers::FleetConfig& config,
                                                                  const std::string& store_id,
-                                                                 const std::filesystem::path& store);
+                                                                 const std::filesystem::path& store,
+                                                                 const Clock& clock);
 
 }  // namespace abl::scheduler

@@ -15,6 +15,7 @@
 #include "scheduler/tuning.h"
 #include "storage/breaker_store.h"
 #include "storage/count_store.h"
+#include "storage/data_pins.h"
 #include "storage/due_versions.h"
 #include "storage/sqlite_error.h"
 #include "storage/trial_store.h"
@@ -82,6 +83,7 @@ void Coordinator::recover() {
   writer_.call([this](Database& db) {
     load(queue_, db, clock_.steady());
     recovered_ = true;
+    note_data(storage::DataPins{db}.all());
   });
   explain_due_ = true;
 }
@@ -168,8 +170,9 @@ void Coordinator::tick() {
   struct Result {
     std::vector<Reported> expired;
     bool was_away = false;
-    Time looked{};       // when the job ran: a commit may take long
-    int read_after = 0;  // so many losses of the queue it was read anew
+    Time looked{};                              // when the job ran: a commit may take long
+    int read_after = 0;                         // so many losses of the queue it was read anew
+    std::map<std::string, std::string> pins{};  // of data sets: as many as there are names
   };
   commit(
       [this](Database& db) {
@@ -191,12 +194,12 @@ void Coordinator::tick() {
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
         if (!was_away) {
-          Result result{expire(db, {clock_.now(), now}), false, now, lost};
+          Result result{expire(db, {clock_.now(), now}), false, now, lost, storage::DataPins{db}.all()};
           looks_due_ = grow_due(db, clock_.now());  // whatever ended a seed: a lease, a hold, an import
           return result;
         }
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
-        return Result{{}, true, now, lost};
+        return Result{{}, true, now, lost, storage::DataPins{db}.all()};
       },
       [this](std::exception_ptr error, const Result& result) {
         note_standing();
@@ -219,6 +222,7 @@ void Coordinator::tick() {
         for (const RunId run : fleet_.recall_behind(now - 2 * policy_.quick)) call_back(run);
         explain_now_ = std::exchange(explain_due_, false) || explain_now_;
         explain_now_ = fleet_.end_rests(now) || explain_now_;
+        note_data(result.pins);
         if (fleet_.note_time(now)) explain_now_ = true;  // what is left of a worker's time may be too little
         look_at_queue();
       });

@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/depot.pb.h"
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -94,6 +96,26 @@ class Coordinator {
   const Figures& figures() const { return figures_; }
   /// From now on its figures say what waits for workers too (Figures::Needs). Before the first tick.
   void note_needs() { notes_needs_ = true; }
+  /// From now on `mark` says of each assignment what the depot has of what it names, and workers hear how
+  /// often they are to bring checkpoints. Before anybody connects.
+  /// `pushed`: the data sets that the depot has.
+  void serve_depot(std::function<void(ablate::v1::Assign&)> mark,
+                   std::function<std::set<std::string>()> pushed, Milliseconds every) {
+    mark_ = std::move(mark);
+    pushed_ = std::move(pushed);
+    depot_every_ = every;
+  }
+  /// Looks again what data sets' names stand for, and at the queue.
+  void look_at_data(Answer<> answer);
+  /// From now on a data set's name stands for another content: a fingerprint, or what a worker has.
+  struct Repinned {
+    std::string before, fingerprint;
+    std::uint32_t trials = 0, waiting = 0;
+  };
+  void repin(const std::string& name, const std::string& fingerprint, const std::string& from_worker,
+             bool dry_run, Answer<Repinned> answer);
+  /// By a data set's name the connected workers that have it. Thread: any.
+  std::map<std::string, std::vector<ablate::v1::DataOnWorker>> data() const { return *data_.lock(); }
   /// Of the results file, once `recover` has returned.
   const std::string& store_id() const { return store_id_; }
   /// Nothing is leased, for a commit could not be followed: the next tick reads the queue anew. Thread: any.
@@ -137,10 +159,15 @@ class Coordinator {
   void publish(const std::vector<std::string>& sweeps, storage::RunId run = 0);
   void give_back(storage::RunId run);
   void close_silent(const std::shared_ptr<const Session>& session);
+  void note_data(std::map<std::string, std::string> pins);
 
   storage::Writer& writer_;
   const Clock& clock_;
   const LeasePolicy policy_;
+  std::function<void(ablate::v1::Assign&)> mark_;
+  std::function<std::set<std::string>()> pushed_;
+  mutable Guarded<std::map<std::string, std::vector<ablate::v1::DataOnWorker>>> data_;  // as of the last tick
+  Milliseconds depot_every_{0};
   ChangeFeed& feed_;
   const bool
       checks_queue_;  ///< $ABLATE_CHECK_QUEUE, for tests: after each commit, at the price of reading all
@@ -155,6 +182,11 @@ class Coordinator {
   Quarantine quarantine_;
   std::map<std::string, std::uint64_t>
       newest_session_;  // by worker name, from the moment its Hello is handled
+  struct StoredHeartbeat {
+    Time at{};
+    std::string trouble;
+  };
+  std::map<std::string, StoredHeartbeat> stored_heartbeats_;  // by worker name, of those that are connected
   WorkQueue queue_;
   bool recovered_ = false;  // it was read as a whole
   std::atomic<int> queue_lost_ =

@@ -99,6 +99,7 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
            workers_text(pick));
   SchedulerMessage message;
   *message.mutable_assign() = assign;
+  if (mark_) mark_(*message.mutable_assign());
   fail_point(FailPoint::kBeforeAssignment);
   session->channel->send(std::move(message));
   fail_point(FailPoint::kAfterAssignment);

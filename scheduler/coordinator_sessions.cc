@@ -22,6 +22,10 @@ using ablate::v1::SchedulerMessage;
 using storage::Database;
 using storage::RunId;
 
+/// A heartbeat that renews no lease and says nothing new is stored so often only: a fleet that waits for
+/// work does not write to the disk all the time.
+constexpr std::chrono::seconds kStoreIdleEvery{10};
+
 SchedulerMessage stop_message(RunId run, const std::string& reason) {
   SchedulerMessage message;
   message.mutable_stop()->set_run(run);
@@ -117,6 +121,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
                       fmt::format("worker name {} is already connected from {}: pass another --name", name,
                                   other->hello.host())};
         newest_session_[name] = session->id;
+        stored_heartbeats_.erase(name);
         const Moment now = clock_.moment();
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
@@ -162,6 +167,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         welcome.mutable_welcome()->set_store_id(store_id_);
         welcome.mutable_welcome()->set_takes_several(true);
+        welcome.mutable_welcome()->set_depot_every_ms(static_cast<std::uint32_t>(depot_every_.count()));
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         for (const RunId run : result.parts.over) {
@@ -205,18 +211,30 @@ bool Coordinator::current(const Session& session) const {
 void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
                             const ablate::v1::Heartbeat& heartbeat) {
   const Ailments ailments = Ailments::of(heartbeat);
+  struct Result {
+    std::vector<Reported> reports;
+    std::optional<StoredHeartbeat> stored;
+  };
   commit(
       [this, session, ailments,
        runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
-        if (!current(*session)) return std::vector<Reported>{};
-        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now(),
-                                           fleet_.trouble(session->id, ailments));
-        return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
+        const std::string& name = session->hello.name();
+        if (!current(*session)) return Result{};
+        StoredHeartbeat news{clock_.steady(), fleet_.trouble(session->id, ailments)};
+        const auto last = stored_heartbeats_.find(name);
+        if (runs.empty() && last != stored_heartbeats_.end() && last->second.trouble == news.trouble &&
+            news.at - last->second.at < kStoreIdleEvery)
+          return Result{};
+        storage::WorkerStore{db}.heartbeat(name, clock_.now(), news.trouble);
+        return Result{renew(db, name, runs, policy_.expires(news.at)), std::move(news)};
       },
-      [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
-                                                                 const std::vector<Reported>& reports) {
+      [this, session, ailments, draining = heartbeat.draining(), places = heartbeat.data_places()](
+          std::exception_ptr error, const Result& result) {
         fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
+        if (!error && result.stored && current(*session))
+          stored_heartbeats_[session->hello.name()] = *result.stored;
         const bool drains = draining && fleet_.drain(session->id);
+        const bool other_data = fleet_.has_data(session->id, places);
         const bool ails = fleet_.ails(session->id, ailments);
         if (ails) {
           if (const std::string text = ailments.text(); !text.empty())
@@ -227,8 +245,8 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
           feed_.publish(storage::Change{});
         }
         if (error) return;
-        for (const Reported& report : reports) apply(session.get(), report);
-        if (!ails && !drains) return;
+        for (const Reported& report : result.reports) apply(session.get(), report);
+        if (!ails && !drains && !other_data) return;
         explain_now_ = true;
         look_at_queue();
       });
@@ -344,7 +362,9 @@ void Coordinator::stop_parts(RunId run) {
 void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
   commit(
       [this, session](Database& db) {
-        if (current(*session)) storage::WorkerStore{db}.set_connected(session->hello.name(), false);
+        if (!current(*session)) return false;
+        storage::WorkerStore{db}.set_connected(session->hello.name(), false);
+        stored_heartbeats_.erase(session->hello.name());
         return true;
       },
       [this, session](std::exception_ptr, bool) {

@@ -9,6 +9,8 @@
 
 #include "scheduler/renewal.h"
 #include "storage/chain_store.h"
+#include "storage/data_pins.h"
+#include "storage/depot_store.h"
 #include "storage/due_versions.h"
 #include "storage/queue_store.h"
 #include "storage/sweep_store.h"
@@ -75,6 +77,7 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
     source.set_host(file.checkpoint.host);
     source.set_what(file.what);
   }
+  assign.set_weights_wanted(others_wait);
   return assign;
 }
 
@@ -216,6 +219,10 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
     if (std::ranges::any_of(pick.parts,
                             [&](const auto& part) { return workers.drained(part.worker).has_value(); }))
       continue;
+    if (!trial.data.empty() && !storage::DataPins{db}.follow(trial.id)) {
+      result.renewed = true;
+      continue;
+    }
     std::vector<storage::SourceFile> sources;
     if (pick.demand.sources) {
       storage::ChainStore chains{db};
@@ -236,9 +243,9 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
       if (runs.size() > 1)
         trials.note_packed({runs.begin(), runs.end()}, static_cast<std::uint32_t>(runs.size() - 1));
     }
-    assigned = {
-        .assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, sources, policy),
-        .sweeps = sweeps.names_of(trial.id)};
+    assigned = {.assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, sources,
+                                     storage::DepotStore{db}.others_wait(trial.id), policy),
+                .sweeps = sweeps.names_of(trial.id)};
     assigned->assign.set_packed(pick.placement.beside);
     if (pick.parts.empty()) continue;
     set_gang(assigned->assign, ranks_of(pick.placement.slots.size(), pick.parts), 0, {});

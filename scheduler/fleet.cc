@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -115,12 +116,83 @@ void Fleet::count_priority(const Held& held, int sign) {
 void Fleet::note_files(const Entry& entry) {
   WorkerState& worker = state(entry.session->id);
   worker.trouble = entry.ailments.trouble;
+  const ablate::v1::Hello& hello = entry.session->hello;
+  worker.data.names = {hello.data().begin(), hello.data().end()};
+  if (hello.takes_depot() && hello.result_version() > 0)
+    worker.data.names.insert(pushed_.begin(), pushed_.end());
   worker.data.gone = entry.ailments.data;
-  worker.data.wrong = entry.wrong_data;
+  worker.data.wrong = other_data(entry);
   worker.weights.gone = entry.ailments.weights;
   worker.weights.wrong = entry.wrong_weights;
   for (const auto& [wanted, why] : entry.ailments.wrong_weights)
     worker.weights.wrong.emplace(wanted, fmt::format("worker {}: {}", worker.name, why));
+}
+
+/// Data sets of which a worker has another version: by what it says, otherwise by what a run there has said.
+std::map<Wanted, std::string> Fleet::other_data(const Entry& entry) const {
+  std::map<Wanted, std::string> wrong;
+  for (const auto& [wanted, how] : entry.wrong_data) {
+    const auto said = entry.data.find(wanted.name);
+    if (said == entry.data.end() || said->second.fingerprint().empty()) wrong.emplace(wanted, how);
+  }
+  for (const auto& [name, place] : entry.data) {
+    const auto pinned = pins_.find(name);
+    if (pinned == pins_.end() || place.fingerprint().empty() || place.fingerprint() == pinned->second)
+      continue;
+    wrong[{name}] = fmt::format(
+        "data '{}' on worker '{}' has the fingerprint {}, this store's results are of {}; give the worker "
+        "the "
+        "same data, or the data another name, or see 'ablate data repin --help'",
+        name, entry.session->hello.name(), place.fingerprint(), pinned->second);
+  }
+  return wrong;
+}
+
+bool Fleet::set_data(std::map<std::string, std::string> pins, std::set<std::string> pushed) {
+  if (pins_ == pins && pushed_ == pushed) return false;
+  pins_ = std::move(pins);
+  pushed_ = std::move(pushed);
+  for (const auto& [id, entry] : entries_) note_files(entry);
+  return true;
+}
+
+bool Fleet::has_data(std::uint64_t session,
+                     const google::protobuf::RepeatedPtrField<ablate::v1::DataPlace>& places) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end() || places.empty()) return false;
+  std::map<std::string, ablate::v1::DataPlace> said;
+  for (const auto& place : places) said[place.name()] = place;
+  const auto differs = [](const auto& one, const auto& other) {
+    return one.first != other.first || one.second.fingerprint() != other.second.fingerprint();
+  };
+  const bool news =
+      said.size() != entry->second.data.size() ||
+      std::mismatch(said.begin(), said.end(), entry->second.data.begin(), std::not_fn(differs)).first !=
+          said.end();
+  entry->second.data = std::move(said);
+  if (news) note_files(entry->second);
+  return news;
+}
+
+std::map<std::string, std::vector<ablate::v1::DataOnWorker>> Fleet::data() const {
+  std::map<std::string, std::vector<ablate::v1::DataOnWorker>> all;
+  for (const auto& [id, entry] : entries_) {
+    const WorkerState& worker = *std::ranges::lower_bound(workers_, id, {}, &WorkerState::session);
+    for (const std::string& name : entry.session->hello.data()) {
+      auto& on = all[name].emplace_back();
+      on.set_worker(worker.name);
+      on.set_connected(true);
+      if (const auto place = entry.data.find(name); place != entry.data.end()) {
+        on.set_place(place->second.place());
+        on.set_fingerprint(place->second.fingerprint());
+      }
+      if (const auto gone = worker.data.gone.find(name); gone != worker.data.gone.end())
+        on.set_trouble(gone->second);
+      else if (const auto wrong = worker.data.wrong.find({name}); wrong != worker.data.wrong.end())
+        on.set_trouble(wrong->second);
+    }
+  }
+  return all;
 }
 
 std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
@@ -184,6 +256,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
   }
   workers_.insert(std::ranges::lower_bound(workers_, session->id, {}, &WorkerState::session),
                   std::move(worker));
+  for (const auto& place : hello.data_places()) entry.data[place.name()] = place;
   const Entry& added = entries_.emplace(session->id, std::move(entry)).first->second;
   for (const auto& [slot, line] : added.lines) mark(added, slot);
   for (const auto& [run, slots] : added.parts)
@@ -486,7 +559,8 @@ std::string Fleet::trouble(std::uint64_t session, const Ailments& said) const {
   std::string all = said.text();
   const auto entry = entries_.find(session);
   if (!said.trouble.empty() || entry == entries_.end()) return all;
-  for (const auto* wrong : {&entry->second.wrong_data, &entry->second.wrong_weights})
+  const auto other = other_data(entry->second);
+  for (const auto* wrong : {&other, &entry->second.wrong_weights})
     for (const auto& [wanted, how] : *wrong)
       if (!said.wrong_weights.contains(wanted)) add_reason(all, how);
   return all;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ablate/v1/depot.pb.h"
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -114,6 +115,15 @@ class Fleet {
   /// Other runs in a run's slot, on the average since it was leased.
   double beside(storage::RunId run, Time now) const;
 
+  /// Which content each data set's name stands for, and which are in the depot for workers that lack them.
+  /// Returns: whether that is news.
+  bool set_data(std::map<std::string, std::string> pins, std::set<std::string> pushed);
+  /// Where a worker's data sets lie and what they are, as it says. Returns: whether that is news.
+  bool has_data(std::uint64_t session,
+                const google::protobuf::RepeatedPtrField<ablate::v1::DataPlace>& places);
+  /// By name, for people: who has it, and why it cannot be used there.
+  std::map<std::string, std::vector<ablate::v1::DataOnWorker>> data() const;
+
   /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
   /// it says so itself when it has looked at its file; from then on its own word holds (`ails`).
   void refuse_data(std::uint64_t session, const std::string& data, const std::string& reason);
@@ -178,7 +188,8 @@ class Fleet {
     std::set<storage::RunId> heard_of;  // of them, those that have sent a batch
     std::map<std::uint32_t, Line> lines;
     std::map<storage::RunId, std::vector<std::uint32_t>> parts;  // of other workers' runs -> slots
-    std::map<Wanted, std::string> wrong_data, wrong_weights;     // how it differs
+    std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
+    std::map<std::string, ablate::v1::DataPlace> data;        // by name, as it said last
     Ailments ailments;
     Time rests_until{};        // in quarantine
     storage::RunId probe = 0;  // the one run that it has got there
@@ -190,11 +201,14 @@ class Fleet {
   void mark(const Entry& entry, std::uint32_t slot);
   static void count_shared(Entry& entry, Line& line, Time now);
   void note_files(const Entry& entry);
+  std::map<Wanted, std::string> other_data(const Entry& entry) const;
 
   std::map<std::uint64_t, Entry> entries_;
   std::unordered_map<storage::RunId, std::uint64_t> session_of_run_;
   std::vector<WorkerState> workers_;       // of each entry, in the same order
   std::map<int, std::size_t> priorities_;  // of the runs in slots -> how many
+  std::map<std::string, std::string> pins_;
+  std::set<std::string> pushed_;
 };
 
 /// Throws: Error{kFailedPrecondition} naming both ranges when worker and scheduler speak no common protocol

@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "base/command_line.h"
+#include "base/duration.h"
 #include "base/enum_names.h"
 #include "base/error.h"
 #include "base/fail_point.h"
@@ -19,6 +20,7 @@
 #include "base/manual_page.h"
 #include "base/nearest_name.h"
 #include "launchers/fleet_file.h"
+#include "scheduler/depot.h"
 #include "scheduler/server.h"
 
 namespace {
@@ -40,6 +42,8 @@ struct Flags {
   abl::access::TlsFiles tls;
   bool insecure = false;
   int quarantine_after = 5, pack_at_most = 4;
+  std::uint64_t depot_limit_mib = 20 << 10, depot_keep_free_mib = 1 << 10, depot_rate_mib = 100;
+  std::string depot_every = "10m";
 };
 
 /// Connections that strangers leave open are not to use up what files need.
@@ -97,6 +101,27 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(abl::whole_number(1, 64))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option(
+         "--depot-limit-mib", flags.depot_limit_mib,
+         "Keep checkpoints of running trials, and data sets that were pushed, in FILE.depot beside the "
+         "results file, for machines that lack them: at most N MiB; 0: none")
+      ->check(abl::whole_number(0, 1 << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--depot-keep-free-mib", flags.depot_keep_free_mib,
+                 "Leave N MiB of its disk free, which the results file needs too")
+      ->check(abl::whole_number(0, 1 << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--depot-rate-mib", flags.depot_rate_mib,
+                 "Take and give N MiB a second at most, over all workers; 0: no bound")
+      ->check(abl::whole_number(0, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--depot-every", flags.depot_every,
+                 "Workers bring a run's newest checkpoint at most this often, and when the run is stopped")
+      ->type_name("DURATION")
+      ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
   app.add_option("--fleet", flags.fleet, "Start and end workers as this file says (docs/fleet.md)")
@@ -129,6 +154,16 @@ int serve(const Flags& flags) {
   options.scheduler.policy.quarantine.first = abl::Milliseconds{flags.quarantine_ms};
   options.scheduler.policy.pack_at_most = flags.pack_at_most;
   options.scheduler.policy.ttl = abl::Milliseconds{flags.lease_ms};
+  const auto every = abl::parse_duration(flags.depot_every);
+  if (!every || *every < std::chrono::seconds{1} || *every > std::chrono::hours{24 * 7})
+    throw abl::Error{abl::Code::kInvalidArgument,
+                     fmt::format("--depot-every: invalid duration '{}'; expected 1s to 7d, such as 10m",
+                                 flags.depot_every)};
+  options.scheduler.depot = {.folder = {},
+                             .limit = flags.depot_limit_mib << 20,
+                             .keep_free = flags.depot_keep_free_mib << 20,
+                             .rate = flags.depot_rate_mib << 20,
+                             .every = std::chrono::duration_cast<abl::Milliseconds>(*every)};
   if (!flags.fleet.empty())
     options.scheduler.fleet = abl::scheduler::FleetOptions{
         .config = abl::launchers::read_fleet_file(abl::read_file(flags.fleet), flags.fleet),

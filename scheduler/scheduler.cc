@@ -6,6 +6,11 @@ namespace {
 
 constexpr int kReadThreads = 3;
 
+DepotOptions beside(const std::filesystem::path& store, DepotOptions depot) {
+  if (depot.folder.empty()) depot.folder = store.string() + ".depot";
+  return depot;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
@@ -20,14 +25,18 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       runs_{*reads_, feed_},
       workers_{coordinator_, *reads_},
       worker_link_{coordinator_, access_},
-      access_service_{*writer_, clock, access_} {
+      access_service_{*writer_, clock, access_},
+      depot_{std::make_unique<DepotService>(beside(options.store, options.depot), options.store, clock,
+                                            access_, coordinator_)} {
+  coordinator_.serve_depot([this](ablate::v1::Assign& assign) { depot_->mark(assign); },
+                           [this] { return depot_->pushed().names(); }, depot_->every());
   coordinator_.recover();
   remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
   if (!options.fleet) return;
   coordinator_.note_needs();
   autoscaler_ = std::make_unique<Autoscaler>(*options.fleet, options.store, coordinator_, access_, clock,
                                              make_launchers(options.fleet->config, coordinator_.store_id(),
-                                                            std::filesystem::absolute(options.store)));
+                                                            std::filesystem::absolute(options.store), clock));
   workers_.serve_fleet(*autoscaler_);
 }
 
@@ -35,14 +44,15 @@ Scheduler::~Scheduler() {
   autoscaler_.reset();
   remover_.reset();
   counter_.reset();  // stores what it has counted
+  depot_->stop();    // it reads the store
   reads_.reset();    // who still reads keeps the log from being emptied
   tables_.reset();
   writer_.reset();  // finishes what was posted, with callbacks into the coordinator
 }
 
 void Scheduler::register_services(grpc::ServerBuilder& builder) {
-  for (grpc::Service* service :
-       std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_, &access_service_})
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+           &sweeps_, &runs_, &workers_, &worker_link_, &access_service_, depot_.get()})
     builder.RegisterService(service);
 }
 

@@ -13,6 +13,7 @@
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
+#include "scheduler/depot_service.h"
 #include "scheduler/remover.h"
 #include "scheduler/services.h"
 #include "scheduler/worker_link.h"
@@ -27,6 +28,7 @@ struct SchedulerOptions {
   Milliseconds watch_interval{250};     ///< watchers hear of changes at most this often
   std::filesystem::path trainer;        ///< for counting; empty: looked for (protocol::find_trainer)
   std::optional<FleetOptions> fleet{};  ///< it gets workers while trials wait
+  DepotOptions depot{.limit = 0};       ///< `folder` empty: beside the store
 };
 
 /// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever
@@ -45,6 +47,7 @@ class Scheduler {
   Coordinator& coordinator() { return coordinator_; }
   storage::Writer& writer() { return *writer_; }
   AccessControl& access() { return access_; }
+  DepotService& depot() { return *depot_; }
   std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
   /// From now on the fleet file's queues get workers.
@@ -67,6 +70,7 @@ class Scheduler {
   WorkersService workers_;
   WorkerLinkService worker_link_;
   AccessService access_service_;
+  std::unique_ptr<DepotService> depot_;
   std::unique_ptr<Remover> remover_;
   std::unique_ptr<Autoscaler> autoscaler_;
 };

@@ -27,6 +27,7 @@
 #include "base/instruments.h"
 #include "base/made_paths.h"
 #include "protocol/failure.h"
+#include "scheduler/depot_service.h"
 #include "scheduler/figures.h"
 #include "web/server/answer.h"
 #include "web/server/server.h"
@@ -278,6 +279,17 @@ class SchedulerMonitor final : public web::Monitor {
       const auto bytes = fs::file_size(file, absent);
       exposition.add(absent ? 0 : static_cast<double>(bytes), {{"part", name}});
     }
+    const DepotService& depot = scheduler_.depot();
+    exposition.gauge("ablate_depot_bytes", "Size of the files in the depot, and what they may take.");
+    exposition.add(number(depot.depot().used()), {{"kind", "used"}});
+    exposition.add(number(depot.depot().options().limit), {{"kind", "limit"}});
+    exposition.gauge("ablate_depot_files", "Whole files in the depot.").add(number(depot.depot().files()));
+    const Depot::Figures& moved = depot.depot().figures();
+    exposition.counter("ablate_depot_bytes_total", "Bytes that came into the depot and left it.");
+    exposition.add(moved.received, {{"way", "in"}}).add(moved.sent, {{"way", "out"}});
+    exposition.counter("ablate_depot_dropped_total",
+                       "Files that the depot dropped: damaged ones, and copies for want of room.");
+    exposition.add(moved.damaged, {{"why", "damaged"}}).add(moved.evicted, {{"why", "room"}});
     exposition.gauge("ablate_disk_free_bytes", "Room for this user on the disk of the results file.");
     std::error_code unknown;
     const fs::space_info space = fs::space(fs::absolute(store_).parent_path(), unknown);
@@ -478,6 +490,7 @@ class SchedulerServer::Impl {
     while (!stop.stop_requested()) {
       scheduler_.coordinator().tick();
       scheduler_.access().tick();
+      scheduler_.depot().tick();
       if (certificate_) certificate_->look_again(clock_.now());
       wake.wait_for(lock, stop, kTick, [] { return false; });
     }

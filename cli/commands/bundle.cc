@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/bundle.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BundleFlags {
-  std::string out, trainer;
+  std::string of{name_of(BundleOf::kWorker)}, out, trainer;
   bool without_trainer = false, force = false;
 };
 
@@ -33,27 +34,41 @@ void expect_archive_name(const std::string& out) {
               fmt::format("--out {}: expected a name that ends in .tar.gz or .tar", out)};
 }
 
-/// The programs of the bundle; the trainer is an empty path where none is wanted.
-std::pair<fs::path, fs::path> programs_to_pack(const BundleFlags& flags) {
-  const fs::path worker = program_folder() / "ablate-worker";
+/// The trainer of a bundle; an empty path where none is wanted. The other programs are there as well.
+fs::path trainer_to_pack(const BundleFlags& flags, BundleOf of) {
   fs::path trainer;
-  if (!flags.without_trainer) {
+  if (!flags.without_trainer && of != BundleOf::kCli) {
     trainer = protocol::find_trainer(flags.trainer);
     if (trainer.empty())
       throw Error{Code::kNotFound,
                   fmt::format("{}; or leave it out with --without-trainer", protocol::kNoTrainer)};
   }
-  for (const fs::path& program : {worker, trainer})
-    if (!program.empty() && ::access(program.c_str(), X_OK) != 0)
+  std::vector<fs::path> programs;
+  for (const std::string& name : programs_of(of)) programs.push_back(program_folder() / name);
+  if (!trainer.empty()) programs.push_back(trainer);
+  for (const fs::path& program : programs)
+    if (::access(program.c_str(), X_OK) != 0)
       throw Error{Code::kNotFound,
                   fmt::format("{}: there is no such program; build it, or run the ablate of an "
                               "installation that has it",
                               program.string())};
-  return {worker, trainer};
+  return trainer;
+}
+
+/// What is typed first where it was unpacked.
+std::string first_line(const std::string& archive, const Bundle& bundle, BundleOf of) {
+  const char* first = of == BundleOf::kWorker ? "ablate-worker --scheduler HOST:PORT …"
+                      : of == BundleOf::kCli  ? "ablate login https://HOST:PORT …"
+                                              : "ablate up";
+  return fmt::format("there:  tar xf {} && {}/bin/{}", archive, bundle.name, first);
 }
 
 Run declare_bundle(CLI::App& app, Context& context) {
   auto flags = std::make_shared<BundleFlags>();
+  add_choice(
+      app, "--of", flags->of, names_of<BundleOf>(),
+      "What for: a machine that runs trials, a laptop with the command line alone, or all programs, for a "
+      "container image");
   app.add_option("--out", flags->out,
                  "The archive, .tar.gz, or .tar without compression [the bundle's name, in this folder]")
       ->type_name("FILE");
@@ -67,10 +82,15 @@ Run declare_bundle(CLI::App& app, Context& context) {
   add_json(app, context);
   return [&context, flags]() -> int {
     if (!flags->out.empty()) expect_archive_name(flags->out);
-    const auto [worker, trainer] = programs_to_pack(*flags);
-    const Bundle bundle = plan_bundle(worker, trainer);
+    const BundleOf of = value_named<BundleOf>(flags->of).value();
+    if (of == BundleOf::kCli && (flags->without_trainer || !flags->trainer.empty()))
+      throw Error{Code::kInvalidArgument,
+                  "--of cli: has no trainer; expected neither --trainer nor --without-trainer"};
+    const fs::path trainer = trainer_to_pack(*flags, of);
+    const Bundle bundle = plan_bundle(of, program_folder(), trainer);
     const fs::path out = flags->out.empty() ? fs::path{bundle.name + ".tar.gz"} : fs::path{flags->out};
-    expect_place_for(out, worker, flags->force, (bundle.name + ".tar.gz").c_str());
+    expect_place_for(out, program_folder() / programs_of(of).front(), flags->force,
+                     (bundle.name + ".tar.gz").c_str());
     constexpr double kMiB = 1 << 20;
     std::optional<Progress> progress;
     const WrittenBundle written = write_bundle(bundle, out, [&](std::uint64_t done, std::uint64_t all) {
@@ -106,8 +126,7 @@ Run declare_bundle(CLI::App& app, Context& context) {
     context.out.line(
         fmt::format("needs Linux on {} with glibc {} or newer{}", bundle.machine, bundle.glibc,
                     bundle.device.starts_with("cuda") ? ", and NVIDIA's driver for its GPUs" : ""));
-    context.out.line(fmt::format("there:  tar xf {} && {}/bin/ablate-worker --scheduler HOST:PORT …",
-                                 out.filename().string(), bundle.name));
+    context.out.line(first_line(out.filename().string(), bundle, of));
     return kExitOk;
   };
 }
@@ -117,9 +136,10 @@ Run declare_bundle(CLI::App& app, Context& context) {
 extern const Command kBundleCommand{
     .place = 175,
     .name = "bundle",
-    .summary = "Pack the worker, the trainer and their libraries for machines that have none of them",
+    .summary = "Pack programs and their libraries for machines that have none of them",
     .example =
         "ablate bundle\n"
+        "ablate bundle --of cli --out ablate-cli.tar.gz\n"
         "ablate bundle --trainer build-cuda/bin/ablate-trainer --out /srv/ablate-cuda.tar.gz",
     .success = "the archive is there",
     .declare = declare_bundle,

@@ -105,7 +105,8 @@ Run declare_fleet(CLI::App& app, Context& context) {
 extern const Command kFleetCommand{
     .place = 173,
     .name = "fleet",
-    .summary = "Show the workers that the scheduler asks Slurm for, and why; pause a queue",
+    .summary =
+        "Show the workers that the scheduler starts by Slurm, Kubernetes or ssh, and why; pause a queue",
     .example = "ablate fleet\nablate fleet pause h100 --reason 'maintenance'",
     .declare = declare_fleet,
 };

@@ -147,12 +147,16 @@ Run declare_data_format(CLI::App& app) {
       "Example:\n  ablate-trainer data format --root /data/imagenet\n\n"
       "Exit codes: 0 a known format; 2 none, no such folder, or with --open one that is not whole");
   return [flags]() -> int {
-    const std::string format = flags->open
-                                   ? open_stored(config::DataConfig{.name = flags->root}, flags->root).format
-                                   : recognise(flags->root);
-    std::cout << (flags->json ? nlohmann::json{{"root", flags->root}, {"format", format}}.dump(
-                                    -1, ' ', false, nlohmann::json::error_handler_t::replace)
-                              : format)
+    OrderedJson report{{"root", flags->root}};
+    if (flags->open) {
+      const DataSet data = open_stored(config::DataConfig{.name = flags->root}, flags->root);
+      report["format"] = data.format;
+      report["fingerprint"] = data.fingerprint;
+    } else {
+      report["format"] = recognise(flags->root);
+    }
+    std::cout << (flags->json ? report.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)
+                              : report["format"].get<std::string>())
               << '\n';
     return kExitOk;
   };

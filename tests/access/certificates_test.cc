@@ -2,6 +2,12 @@
 #include "access/certificates.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -93,6 +99,47 @@ TEST_F(CertificatesTest, WhereNobodyAnswersThereIsNothingToSayOfTls) {
   EXPECT_EQ(tls_trouble("127.0.0.1:1", ""), "");
   EXPECT_EQ(tls_trouble("unix:/x", ""), "");
   EXPECT_FALSE(speaks_tls("127.0.0.1:1"));
+}
+
+/// Takes one connection, says what it is told to, and closes it when the other side has spoken.
+class Listener {
+ public:
+  explicit Listener(std::string words) : fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+    sockaddr_in here{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof here;
+    auto* const address = reinterpret_cast<sockaddr*>(&here);
+    EXPECT_EQ(::bind(fd_, address, size), 0);
+    EXPECT_EQ(::listen(fd_, 1), 0);
+    EXPECT_EQ(::getsockname(fd_, address, &size), 0);
+    port_ = ntohs(here.sin_port);
+    thread_ = std::jthread{[this, words = std::move(words)] {
+      const int taken = ::accept(fd_, nullptr, nullptr);
+      std::array<char, 4096> heard{};
+      EXPECT_GT(::read(taken, heard.data(), heard.size()), 0);
+      EXPECT_EQ(::write(taken, words.data(), words.size()), static_cast<ssize_t>(words.size()));
+      ::close(taken);
+    }};
+  }
+  ~Listener() {
+    thread_.join();
+    ::close(fd_);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int fd_, port_ = 0;
+  std::jthread thread_;
+};
+
+TEST_F(CertificatesTest, WhoClosesTheConnectionIsToldApartFromWhoSpeaksNoTls) {
+  const Listener closes{""}, speaks_http{"HTTP/1.1 400 Bad Request\r\n\r\n"};
+  EXPECT_EQ(
+      tls_trouble(closes.address(), ""),
+      closes.address() +
+          " closes connections before TLS has begun: behind it is no scheduler just now, or one without "
+          "TLS");
+  EXPECT_EQ(tls_trouble(speaks_http.address(), ""),
+            "there is no TLS at " + speaks_http.address() + " (wrong version number)");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ name: shapes-part
 base:
   model:  {family: simple-vit, dim: 32, depth: 2, heads: 2, dim_head: 16, patch: 4}
   data:   {name: shapes, train_images: 2000, val_images: 500}
-  recipe: {use: demo, epochs: 12, batch: 50, eval_every: 2}
+  recipe: {use: demo, epochs: 6, batch: 50, eval_every: 2}
 rows:
   - {id: orig, label: "Orig.", set: {}}
   - {id: msf, label: "MSF, full", set: {model.attention.kernel: gaussian, model.attention.probe: inside}}

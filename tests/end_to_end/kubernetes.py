@@ -64,6 +64,7 @@ class Cluster:
         self.lock = threading.RLock()
         self.jobs, self.pods, self.secrets, self.processes = {}, {}, {}, {}
         self.faults, self.done, self.seen = set(), [], []
+        self.doomed = []  # what becomes of the next pods: "evicted" by their node, or "broken"
         self.account = home / "account"
         self.account.mkdir()
         (self.account / "namespace").write_text("research\n")
@@ -93,11 +94,16 @@ class Cluster:
             (folder / key).write_text(value)
             (folder / key).chmod(0o440)
         command = [word.replace("/var/run/ablate", str(folder)) for word in spec["containers"][0]["command"]]
+        doom = self.doomed.pop(0) if self.doomed else None
+        if doom:
+            command = ["/bin/sh", "-c", "exit 1"]
         self.processes[name] = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL,
                                                 stdout=open(self.home / f"{name}.out", "ab"), stderr=subprocess.STDOUT, start_new_session=True)
         self.pods[name] = {"metadata": {**job["spec"]["template"]["metadata"], "name": f"{name}-x1"}, "spec": {"nodeName": "node-1"},
                            "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}],
                                       "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
+        if doom == "evicted":
+            self.pods[name]["status"]["reason"] = "Evicted"
 
     def look(self):
         """Processes that have ended are pods that have."""
@@ -305,7 +311,22 @@ def run(fleet, cluster, port):
     fleet.stop("scheduler")
     fleet.start_scheduler(*options)
     fleet.until(completed(fleet, "second"), "its trials were run elsewhere")
-    expect("paused" not in fleet.json("fleet")["queues"][0]["why"], "nobody is blamed for that")
+    fleet.until(lambda: not pilots(fleet) and not cluster.pods, "no pod is left")
+
+    say("pods that are evicted before their workers begin are nobody's fault, programs that fail are the queue's")
+    paused = lambda: fleet.json("fleet")["queues"][0].get("paused", "")
+    cluster.doomed = ["evicted"] * 4
+    submit(fleet, "third", 2, 1)
+    fleet.until(completed(fleet, "third"), "the sweep is finished by pods after those")
+    expect(not cluster.doomed and not paused(), "four pods came to nothing, and the queue goes on")
+    fleet.until(lambda: not pilots(fleet) and not cluster.pods, "no pod is left")
+    cluster.doomed = ["broken"] * 3
+    submit(fleet, "fourth", 2, 1)
+    why = fleet.until(paused, "the queue pauses itself")
+    expect("3 pilots in a row came to nothing" in why and "exit code 1" in why, f"and says why: {why}")
+    expect(not cluster.doomed, "after three")
+    fleet.ablate("fleet", "resume", "pods")
+    fleet.until(completed(fleet, "fourth"), "a person resumes it, and the sweep is finished")
     fleet.until(lambda: not pilots(fleet) and not cluster.pods, "no pod is left")
     expect(set(cluster.seen) <= {("GET", "jobs"), ("GET", "pods"), ("POST", "jobs"), ("POST", "secrets"), ("DELETE", "jobs"), ("DELETE", "secrets")},
            "and nothing else was asked for")

@@ -42,6 +42,57 @@ TEST(FleetFile, ReadsTheExampleThatIsDelivered) {
   EXPECT_TRUE(gpus.max_gpu_hours.has_value());
 }
 
+TEST(FleetFile, ReadsTheExampleOfMachinesThatSshReaches) {
+  const std::string file = ABLATE_SOURCE_DIR "/deploy/fleet-ssh.yaml";
+  const FleetConfig fleet = read_fleet_file(read_file(file), file);
+  ASSERT_EQ(fleet.queues.size(), 2U);
+  const QueueConfig& desk = fleet.queues.front();
+  EXPECT_EQ(desk.kind, LauncherKind::kSsh);
+  EXPECT_EQ(desk.max_workers, 3) << "one for each machine";
+  EXPECT_EQ(desk.backlog, 3);
+  EXPECT_EQ(desk.time_limit.count(), 0) << "none";
+  EXPECT_EQ(desk.bundle, ABLATE_SOURCE_DIR "/deploy/out/ablate-worker.tar.gz") << "beside the fleet file";
+  EXPECT_EQ(desk.hosts.at(2).name, "ada@w3");
+  EXPECT_THAT(desk.hosts.at(2).data, ElementsAre(Pair("cifar10", "/scratch/cifar10")));
+  EXPECT_THAT(desk.hosts.at(0).data, ElementsAre(Pair("cifar10", "/data/cifar10")));
+  EXPECT_EQ(fleet.queues.back().program, "/opt/ablate/bin/ablate-worker");
+  EXPECT_EQ(fleet.queues.back().hosts.at(0).slots, 4);
+}
+
+/// What is wrong with a queue of ssh that has these lines.
+std::string ssh_problem(const std::string& lines) {
+  try {
+    read_fleet_file("scheduler: a:1\nqueues:\n  desk:\n    launcher: ssh\n" + lines, "f");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(FleetFile, SaysWhatIsWrongWithMachines) {
+  const std::string program = "    program: /p\n";
+  EXPECT_EQ(ssh_problem(program + "    hosts: [w1]\n"), "");
+  EXPECT_THAT(ssh_problem("    hosts: [w1]\n"), HasSubstr("queues.desk: expected either bundle"));
+  EXPECT_THAT(ssh_problem(program + "    bundle: b\n    hosts: [w1]\n"), HasSubstr("expected either bundle"));
+  EXPECT_THAT(ssh_problem(program), HasSubstr("queues.desk.hosts: missing"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [-oProxyCommand=x]\n"),
+              HasSubstr("invalid machine '-oProxyCommand=x'"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [\"w1; reboot\"]\n"), HasSubstr("invalid machine"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [w1, w1]\n"), HasSubstr("w1 is there twice"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [w1]\n    workers: 2\n"),
+              HasSubstr("expected at most 1, one for each of hosts; got 2"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [{host: w1, data: {a: /x}}]\n"),
+              HasSubstr("queues.desk.hosts.1.data.a: the queue's data has no 'a'"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [w1]\n    home: ~/ablate\n"),
+              HasSubstr("without '~' and '..'"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [w1]\n    home: a/../../b\n"),
+              HasSubstr("without '~' and '..'"));
+  EXPECT_THAT(ssh_problem(program + "    hosts: [w1]\n    gpus: 1\n    max_gpu_hours: 3\n"),
+              HasSubstr("expected time_limit as well"));
+  EXPECT_THAT(problem("    hosts: [w1]\n"),
+              HasSubstr("queues.h100.hosts: only for launcher: ssh; this is slurm"));
+}
+
 TEST(FleetFile, NamesThePlaceOfAProblemWhatWasExpectedAndTheNearestSpelling) {
   EXPECT_THAT(problem("    backlogg: 2\n"),
               HasSubstr("fleet.yaml:9:5: queues.h100.backlogg: unknown key; expected"));
@@ -88,7 +139,7 @@ TEST(FleetFile, RefusesALauncherThatThereIsNot) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("unknown value 'slrum'; expected slurm or kubernetes; did you mean 'slurm'?"));
+                HasSubstr("unknown value 'slrum'; expected slurm, kubernetes or ssh; did you mean 'slurm'?"));
   }
 }
 

@@ -17,7 +17,8 @@ const LocalOptions kOptions{.programs = "/usr/bin",
 TEST(Local, AScheduler) {
   EXPECT_THAT(scheduler_argv(kOptions),
               ElementsAre("/usr/bin/ablate-scheduler", "--store", "/home/me/.ablate/results.db", "--listen",
-                          "unix:/home/me/.ablate/run/scheduler.sock", "--http-port", "8571"));
+                          "unix:/home/me/.ablate/run/scheduler.sock", "--http-port", "8571",
+                          "--depot-limit-mib", "0"));
 }
 
 TEST(Local, AWorkerThatDecidesItself) {

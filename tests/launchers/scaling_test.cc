@@ -56,6 +56,28 @@ TEST(Scaling, SubmitsAPilotForEachWorkerThatWaitingTrialsFill) {
   EXPECT_EQ(submitted(decide({{.config = config(10, 4)}}, {waits(10)}, kNow)), 3);
 }
 
+TEST(Scaling, SubmitsNoMoreThanThereIsAPlaceForAndSaysWhatIsInTheWay) {
+  QueueStanding queue{.config = config(10)};
+  queue.room = Room{.pilots = 2, .why = "w3 does not answer"};
+  auto decisions = decide({queue}, {waits(5)}, kNow);
+  EXPECT_EQ(submitted(decisions), 2);
+  EXPECT_THAT(decisions.why.at(0), HasSubstr("no more, for w3 does not answer"));
+  queue.room->pilots = 0;
+  decisions = decide({queue}, {waits(5)}, kNow);
+  EXPECT_EQ(submitted(decisions), 0);
+  EXPECT_THAT(decisions.why.at(0), HasSubstr("5 more wanted, but w3 does not answer"));
+}
+
+TEST(Scaling, AWorkerWithoutATimeLimitHasTimeForWhatTakesLong) {
+  QueueStanding queue{.config = config(10)};
+  queue.config.time_limit = seconds{0};
+  WaitingTrials long_ones = waits(1);
+  long_ones.takes = std::chrono::hours{100};
+  EXPECT_EQ(submitted(decide({queue}, {long_ones}, kNow)), 1);
+  queue.pilots = {pilot("1", PilotState::kRunning, true)};
+  EXPECT_EQ(submitted(decide({queue}, {long_ones}, kNow)), 0) << "the one that is idle takes it";
+}
+
 TEST(Scaling, SubmitsNothingForTooSmallAPartOfAWorkerAndSaysSo) {
   const auto decisions = decide({{.config = config(10, 4)}}, {waits(1)}, kNow);
   EXPECT_THAT(decisions.all, IsEmpty());

@@ -44,6 +44,8 @@ class FakeLauncher final : public launchers::Launcher {
     removed_passes.insert(removed_passes.end(), leftovers.passes.begin(), leftovers.passes.end());
     removed_workers.insert(removed_workers.end(), leftovers.workers.begin(), leftovers.workers.end());
   }
+  std::optional<launchers::Room> room(const launchers::QueueConfig&) override { return place; }
+  std::vector<launchers::News> news() override { return std::exchange(heard, {}); }
   void ends(std::size_t pilot, bool failed = false) {
     pilots.at(pilot).state = PilotState::kEnded;
     pilots.at(pilot).failed = failed;
@@ -56,6 +58,8 @@ class FakeLauncher final : public launchers::Launcher {
   int submitted = 0;
   bool down = false;
   std::optional<Error> refusal;
+  std::optional<launchers::Room> place;
+  std::vector<launchers::News> heard;
 };
 
 class AutoscalerTest : public CoordinatorTest {
@@ -319,6 +323,20 @@ TEST(FleetOptions, AreCheckedBeforeAnythingIsOpened) {
               HasSubstr("/absent/ca.crt"));
   EXPECT_EQ(refusal({.config = {.scheduler = "head:1", .ca = "system"}, .tls = true}), "");
   EXPECT_EQ(refusal({.config = {.scheduler = "unix:/run/s.sock"}, .tls = true}), "") << "the owner's socket";
+}
+
+TEST_F(AutoscalerTest, AsksForNoMorePilotsThanTheLauncherHasAPlaceForAndPassesOnWhatItSays) {
+  submit(sweep_of("s", 1, 1));
+  launcher->place = launchers::Room{.pilots = 0, .why = "w1 does not answer"};
+  launcher->heard = {{.queue = queue, .text = "w1 does not answer: refused"}};
+  look();
+  EXPECT_EQ(launcher->submitted, 0);
+  const auto status = autoscaler->status();
+  EXPECT_THAT(status.queues(0).why(), HasSubstr("more wanted, but w1 does not answer"));
+  EXPECT_EQ(status.events(0).text(), "w1 does not answer: refused");
+  launcher->place->pilots = 1;
+  look();
+  EXPECT_EQ(launcher->submitted, 1);
 }
 
 }  // namespace

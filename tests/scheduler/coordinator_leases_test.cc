@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leases and sessions: who holds a trial, and until when.
+#include <set>
+
+#include "storage/worker_store.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -23,6 +26,36 @@ TEST_F(CoordinatorTest, HeartbeatsKeepALease) {
   }
   EXPECT_EQ(run(1).state, RunState::kLeased);
   EXPECT_THAT(worker.take_said(), ElementsAre("welcome"));
+}
+
+TEST_F(CoordinatorTest, HeartbeatsOfAWorkerWithoutRunsAreStoredEveryTenSeconds) {
+  FakeWorker worker = connect();
+  const auto stored = [&] {
+    return read([](storage::Database& db) { return storage::WorkerStore{db}.list().at(0).last_heartbeat; });
+  };
+  std::set<Time> times;
+  for (int i = 0; i < 40; ++i) {
+    pass(1s);
+    heartbeat(worker, {});
+    times.insert(stored());
+  }
+  EXPECT_EQ(times.size(), 4u) << "the first, and then one in ten seconds";
+  EXPECT_FALSE(worker.channel->closed()) << "it was heard all the time";
+
+  submit(sweep_of("s", 1, 1));
+  times.clear();
+  for (int i = 0; i < 5; ++i) {
+    pass(1s);
+    heartbeat(worker, {1});
+    times.insert(stored());
+  }
+  EXPECT_EQ(times.size(), 5u) << "each that renews a lease";
+
+  FakeWorker again = connect();
+  const Time hello = stored();
+  pass(1s);
+  heartbeat(again, {});
+  EXPECT_EQ(stored(), hello + 1s) << "the first of a session";
 }
 
 TEST_F(CoordinatorTest, AnExpiredLeaseReturnsTheTrialToTheQueueAndTheStaleAttemptIsFenced) {

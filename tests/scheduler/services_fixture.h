@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "ablate/v1/depot.grpc.pb.h"
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
@@ -85,8 +86,10 @@ class ServicesTest : public testing::Test {
 
   void start() {
     scheduler = std::make_unique<Scheduler>(
-        SchedulerOptions{
-            .store = folder / "results.db", .watch_interval = 0ms, .trainer = folder / "no-trainer"},
+        SchedulerOptions{.store = folder / "results.db",
+                         .watch_interval = 0ms,
+                         .trainer = folder / "no-trainer",
+                         .depot = {.folder = {}, .limit = 1 << 20, .keep_free = 0, .rate = 0, .every = 5s}},
         clock);
     grpc::ServerBuilder builder;
     scheduler->register_services(builder);
@@ -95,6 +98,7 @@ class ServicesTest : public testing::Test {
     sweeps = Sweeps::NewStub(channel);
     runs = Runs::NewStub(channel);
     workers = Workers::NewStub(channel);
+    depot = ablate::v1::Depot::NewStub(channel);
   }
   void stop() {
     scheduler->coordinator().close_sessions();
@@ -149,6 +153,7 @@ class ServicesTest : public testing::Test {
   std::unique_ptr<Sweeps::Stub> sweeps;
   std::unique_ptr<Runs::Stub> runs;
   std::unique_ptr<Workers::Stub> workers;
+  std::unique_ptr<ablate::v1::Depot::Stub> depot;
 };
 
 inline SweepRequest sweep_request(const std::string& name) {

@@ -13,6 +13,7 @@
 #include "base/fail_point.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "worker/agent/data_look.h"
 #include "worker/agent/leftovers.h"
 
 namespace abl::agent {
@@ -29,6 +30,9 @@ constexpr std::size_t kFresh = 64;     // and with those that runs have just wri
 constexpr std::size_t kTogether = 8;   // spools that are emptied at once, in short runs
 constexpr auto kReadAgain = std::chrono::seconds{1};
 constexpr const char* kUnhealthy = "worker unhealthy: ";
+constexpr auto kReadingData = std::chrono::hours{2};  // of a data set of many files on a slow disk
+constexpr auto kBringing = std::chrono::seconds{20};  // before the end of a run is said
+constexpr auto kFetching = std::chrono::minutes{10};  // without a scheduler that answers
 
 std::string random_instance() {
   std::random_device random;
@@ -81,6 +85,16 @@ HealthOptions health_options(const AgentOptions& options) {
           .longest = options.longest_probe};
 }
 
+Fingerprints::Options fingerprint_options(const AgentOptions& options) {
+  Fingerprints::Options result{.cache = options.fingerprints, .data = options.runs.data};
+  if (!options.runs.trainer.empty() && !options.fingerprints.empty())
+    result.compute = [trainer = options.runs.trainer](const std::filesystem::path& place,
+                                                      const std::stop_token& stop) {
+      return fingerprint_of(trainer, place, kReadingData, stop);
+    };
+  return result;
+}
+
 template <class Message>
 void say_health(const Health::State& state, Message& message) {
   message.set_trouble(valid_utf8(state.trouble));
@@ -118,7 +132,15 @@ Agent::Agent(AgentOptions options, const Clock& clock)
                   [this](ablate::v1::PartEnded ended) {
                     *state_.lock()->refusals.emplace_back().mutable_part_ended() = std::move(ended);
                     session_.wake();
-                  }}} {
+                  }}},
+      fingerprints_{fingerprint_options(options_),
+                    [this] {
+                      data_due_ = heartbeat_due_ = true;
+                      session_.wake();
+                    }},
+      data_cache_{options_.pushed_data, options_.data_limit},
+      depot_{options_.scheduler, options_.access},
+      courier_{options_.runs.runs_root, [this](const auto&... load) { return depot_.send(load...); }} {
   auto state = state_.lock();
   for (std::unique_ptr<RunSpool>& found : read_spools(files_)) {
     const std::shared_ptr<RunSpool> spool = std::move(found);
@@ -170,6 +192,7 @@ void Agent::tick() {
       call_clerk(*state);  // a spool that could not be read may be readable again
     }
   }
+  courier_.set_connected(session_.connected());
   if (due) reap_orphans();
   if (due) session_.wake();
 }
@@ -214,6 +237,7 @@ ablate::v1::Hello Agent::hello() {
   hello.set_address(options_.runs.address);
   for (const auto& [run, token] : parts_.tokens()) (*hello.mutable_parts())[run] = token;
   for (const auto& [run, assign] : state->waiting_parts) (*hello.mutable_parts())[run] = assign.token();
+  hello.set_takes_depot(!options_.pushed_data.empty());
   if (options_.ends) {
     const auto left = std::chrono::floor<Milliseconds>(*options_.ends - std::chrono::steady_clock::now());
     hello.set_time_left_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, left).count()));
@@ -240,6 +264,8 @@ ablate::v1::Hello Agent::hello() {
     if (!held.token.empty()) hello.mutable_tokens()->insert({id, held.token});
     held.sent = held.acknowledged;
   }
+  data_due_ = false;
+  say_data(hello);
   say_health(health_.state(), hello);
   ++state->session;
   state->outbox.clear();
@@ -256,6 +282,7 @@ std::optional<WorkerMessage> Agent::next() {
     for (const auto& [id, held] : state->runs)
       if (!held.fenced) heartbeat.add_runs(id);
     heartbeat.set_draining(!state->stopping.empty());
+    if (data_due_.exchange(false)) say_data(heartbeat);
     say_health(health_.state(), heartbeat);
     return message;
   }
@@ -278,6 +305,7 @@ void Agent::receive(const SchedulerMessage& message) {
       if (message.welcome().heartbeat_ms() > 0)
         state->heartbeat_every = Milliseconds{message.welcome().heartbeat_ms()};
       note_store(*state, message.welcome().store_id());
+      courier_.set_every(Milliseconds{options_.shared_runs ? 0 : message.welcome().depot_every_ms()});
       break;
     case SchedulerMessage::kAssign:
       if (message.assign().gang().node() > 0)
@@ -332,6 +360,11 @@ void Agent::append(std::uint32_t run, const RunBatch& batch) {
   fail_point(FailPoint::kBeforeSpoolWrite);
   spool->append(batch);
   fail_point(FailPoint::kAfterSpoolWrite);
+  if (batch.checkpoints_size() > 0) {
+    const std::string token = token_of(run);
+    for (const auto& checkpoint : batch.checkpoints())
+      courier_.wrote({.run = run, .token = token}, checkpoint);
+  }
   if (offer(*state_.lock(), run)) session_.flush();
 }
 
@@ -363,7 +396,8 @@ void Agent::starts(std::uint32_t run, const std::filesystem::path& directory, st
 void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
 
 std::string Agent::fault(const Assign& assign, Asked asked) {
-  if (std::string why = health_.vanished(assign); !why.empty() || asked == Asked::kBefore) return why;
+  if (std::string why = health_.vanished(assign); !why.empty()) return why;
+  if (asked == Asked::kBefore) return other_data(assign);
   if (std::string why = health_.other_weights(assign.weights_sha256()); !why.empty()) return why;
   Trouble trouble{.reason = health_.cannot_write()};
   if (trouble.reason.empty() && asked == Asked::kFailedFull) {
@@ -372,6 +406,66 @@ std::string Agent::fault(const Assign& assign, Asked asked) {
   }
   if (!trouble.reason.empty()) health_.trouble(trouble);
   return trouble.reason;
+}
+
+/// A data set that has changed since the scheduler was told what it is. One whose fingerprint is not known is
+/// for the trainer to say.
+std::string Agent::other_data(const Assign& assign) {
+  if (assign.data_fingerprint().empty()) return {};
+  const std::string here = fingerprints_.of(assign.data());
+  if (here.empty() || here == assign.data_fingerprint()) return {};
+  return fmt::format("data '{}' have the fingerprint {} here, and {} is expected", assign.data(), here,
+                     assign.data_fingerprint());
+}
+
+template <class Message>
+void Agent::say_data(Message& message) const {
+  const auto known = fingerprints_.all();
+  for (const auto& [name, place] : options_.runs.data) {
+    auto& data = *message.add_data_places();
+    data.set_name(name);
+    data.set_place(place.string());
+    if (const auto found = known.find(name); found != known.end())
+      data.set_fingerprint(valid_utf8(found->second));
+  }
+}
+
+std::string Agent::token_of(std::uint32_t run) {
+  auto state = state_.lock();
+  const auto found = state->runs.find(run);
+  return found == state->runs.end() ? "" : found->second.token;
+}
+
+std::string Agent::fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
+                         const std::filesystem::path& file, const std::function<bool()>& go_on) {
+  auto heard = std::chrono::steady_clock::now();
+  try {
+    const bool there = depot_.fetch({.run = run, .token = token_of(run)}, file, sha256, bytes,
+                                    [&](std::chrono::milliseconds wait) {
+                                      std::this_thread::sleep_for(std::min(wait, Milliseconds{500}));
+                                      const auto now = std::chrono::steady_clock::now();
+                                      if (session_.connected()) heard = now;
+                                      return go_on() && now - heard < kFetching;
+                                    });
+    return there ? "" : "the scheduler did not answer, or the run was stopped";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+DataCache::Held Agent::fetch_data(const Assign& assign, const std::function<bool()>& go_on) {
+  return data_cache_.get(
+      assign.data_sha256(), assign.data_bytes(),
+      [&](const std::filesystem::path& file) {
+        return fetch(assign.run(), assign.data_sha256(), assign.data_bytes(), file, go_on);
+      },
+      go_on);
+}
+
+void Agent::bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) {
+  if (!courier_.bring(run, wanted, kBringing, go_on))
+    log_warning({{"run", run}},
+                "run {} ends before its newest checkpoint is in the scheduler's depot: it follows", run);
 }
 
 void Agent::vacated(std::uint32_t run) {
@@ -386,6 +480,13 @@ void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
     log_info({{"run", run}}, "run {} {}{}{}", run, status_text(last->ended()),
              last->ended().reason().empty() ? "" : ": ", last->ended().reason());
   fail_point(FailPoint::kBeforeEnd);
+  const bool over = !last || last->ended().status() == RunEnded::STATUS_COMPLETED;
+  if (!over && last->checkpoints_size() > 0) {
+    const std::string token = token_of(run);
+    for (const auto& checkpoint : last->checkpoints())
+      courier_.wrote({.run = run, .token = token}, checkpoint);
+  }
+  courier_.forget(run, !over);
   if (const auto spool = spool_of(run); spool && last) append_last(*spool, *std::move(last));
   fail_point(FailPoint::kAfterEnd);
   {
@@ -501,7 +602,11 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return "commands not allowed: start the worker with --allow-commands";
   if (assign.argv().empty() && options_.runs.trainer.empty())
     return "no ablate-trainer: start the worker with --trainer PATH";
-  if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))
+  const bool pushed = !assign.data_sha256().empty() && !options_.pushed_data.empty();
+  if (pushed && !assign.argv().empty() && options_.runs.confinement.user)
+    return fmt::format("data '{}' that were pushed cannot be read by the user of commands (--run-as)",
+                       assign.data());
+  if (!assign.data().empty() && !options_.runs.data.contains(assign.data()) && !pushed)
     return fmt::format("unknown data set '{0}': start the worker with --data {0}=FOLDER", assign.data());
   for (const std::string& name : assign.weights())
     if (!options_.runs.weights.contains(name))

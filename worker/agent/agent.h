@@ -17,6 +17,9 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/data_cache.h"
+#include "worker/agent/depot_link.h"
+#include "worker/agent/fingerprints.h"
 #include "worker/agent/health.h"
 #include "worker/agent/launch.h"
 #include "worker/agent/parts.h"
@@ -28,12 +31,17 @@
 namespace abl::agent {
 
 struct AgentOptions {
-  std::string scheduler;          ///< "unix:/run/ablate/scheduler.sock" or "host:port"
-  access::ClientAccess access{};  ///< how it is reached
-  std::filesystem::path spool;    ///< folder of the runs' spools
+  std::string scheduler;                 ///< "unix:/run/ablate/scheduler.sock" or "host:port"
+  access::ClientAccess access{};         ///< how it is reached
+  std::filesystem::path spool;           ///< folder of the runs' spools
+  std::filesystem::path fingerprints{};  ///< file that keeps those of its data sets; empty: none does
+  std::filesystem::path
+      pushed_data{};  ///< folder of data sets from the scheduler's depot; empty: it takes none
+  std::uint64_t data_limit = std::uint64_t{10} << 30;  ///< bytes of these
   std::string name, version;
   std::uint32_t result_version = 0;  ///< of the trainer; 0: there is none
   bool allow_commands = false;
+  bool shared_runs = false;  ///< other machines see the runs' folders: nobody needs copies of checkpoints
   std::map<std::string, std::string> labels{};  ///< what sweeps may ask for: gpu -> h100
   std::vector<Slot> slots;
   RunSettings runs;
@@ -113,10 +121,18 @@ class Agent final : private Peer, private RunOwner {
   void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
   void troubled(const Trouble& trouble) override;
   std::string fault(const ablate::v1::Assign& assign, Asked asked) override;
+  std::string fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
+                    const std::filesystem::path& file, const std::function<bool()>& go_on) override;
+  void bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) override;
+  DataCache::Held fetch_data(const ablate::v1::Assign& assign, const std::function<bool()>& go_on) override;
   void vacated(std::uint32_t run) override;
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
   void refused(std::uint32_t run, const std::string& reason) override;
   std::shared_ptr<RunSpool> spool_of(std::uint32_t run);
+  std::string token_of(std::uint32_t run);
+  std::string other_data(const ablate::v1::Assign& assign);
+  template <class Message>
+  void say_data(Message& message) const;
 
   void assign(State& state, const ablate::v1::Assign& assign);
   void assign_part(State& state, const ablate::v1::Assign& assign);
@@ -152,10 +168,15 @@ class Agent final : private Peer, private RunOwner {
   Guarded<State> state_;
   std::condition_variable_any clerk_wake_;
   std::atomic<bool> heartbeat_due_ = false;
+  std::atomic<bool> data_due_ = false;  ///< its data sets are others than it said last
   std::chrono::steady_clock::time_point last_heartbeat_{};
   Session session_;
   Health health_;
   Parts parts_;
+  Fingerprints fingerprints_;
+  DataCache data_cache_;
+  DepotLink depot_;
+  Courier courier_;
   std::jthread clerk_;
 };
 

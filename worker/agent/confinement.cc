@@ -126,7 +126,7 @@ void hand_over(const fs::path& folder, const fs::path& checkpoint, const RunUser
   for (const auto& entry : fs::directory_iterator{folder})  // what the worker has just written
     own.give_file(entry.path().filename(), user.ids.user, user.ids.group);
   own.give(user.ids.user, user.ids.group, kForOwner);
-  if (const auto earlier = attempt_of(checkpoint, folder.parent_path()))
+  if (const auto earlier = attempt_of(checkpoint, folder.parent_path()); earlier && *earlier != folder)
     OpenFolder{*earlier}.set_mode(kToPassThrough);
 }
 
@@ -244,7 +244,8 @@ void ConfinedRun::end() {
   if (!confinement_.user) return;
   confinement_.user->runs->end(confinement_.user->ids.user);
   close_run_folder(folder_);
-  if (const auto earlier = attempt_of(checkpoint_, folder_.parent_path())) close_run_folder(*earlier);
+  if (const auto earlier = attempt_of(checkpoint_, folder_.parent_path()); earlier && *earlier != folder_)
+    close_run_folder(*earlier);
 }
 
 std::string ConfinedRun::limit_met(int signal, const TrainerOutput& output) const {

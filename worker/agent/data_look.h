@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <stop_token>
+#include <string>
 
 namespace abl::agent {
 
@@ -18,5 +19,10 @@ enum class DataLook {
 /// another code where it gave no answer.
 void expect_data(const std::filesystem::path& trainer, const std::filesystem::path& place, DataLook look,
                  std::chrono::milliseconds patience, const std::stop_token& stop = {});
+
+/// The fingerprint of a data set, as trainings report it. May read all of it.
+/// Throws: as above; Error{kFailedPrecondition} where the trainer is of a release that does not say it.
+std::string fingerprint_of(const std::filesystem::path& trainer, const std::filesystem::path& place,
+                           std::chrono::milliseconds patience, const std::stop_token& stop = {});
 
 }  // namespace abl::agent

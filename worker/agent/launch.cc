@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/launch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -17,50 +13,13 @@
 #include "base/placeholders.h"
 #include "base/sha256.h"
 #include "protocol/command_line.h"
+#include "worker/agent/held_file.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
 using ablate::v1::Assign;
 using ablate::v1::Checkpoint;
 namespace {
-
-/// A path comes from the network, and a program may exchange what it names while one looks. So the file is
-/// taken hold of, by a descriptor that opens nothing (no pipe, no device), and then looked at.
-class HeldFile {
- public:
-  /// Throws: Error where this process lacks descriptors.
-  explicit HeldFile(const fs::path& file) {
-    std::error_code failed;
-    const fs::path real = fs::canonical(file, failed);
-    if (failed) return;
-    descriptor_ = ::open(real.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor_ < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP)
-      throw system_error("cannot open " + file.string(), errno);
-    real_ = fs::read_symlink(path(), failed);
-  }
-  ~HeldFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  HeldFile(const HeldFile&) = delete;
-  HeldFile& operator=(const HeldFile&) = delete;
-
-  bool is_regular() const {
-    struct stat now {};
-    return descriptor_ >= 0 && ::fstat(descriptor_, &now) == 0 && S_ISREG(now.st_mode);
-  }
-  bool lies_under(const fs::path& root) const {
-    std::error_code failed;
-    const fs::path real_root = fs::canonical(root, failed);
-    return !failed && std::mismatch(real_root.begin(), real_root.end(), real_.begin(), real_.end()).first ==
-                          real_root.end();
-  }
-  /// By which this file is read, whatever has come to its place.
-  fs::path path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
-
- private:
-  int descriptor_ = -1;
-  fs::path real_;
-};
 
 /// Why the checkpoint cannot be used here, or empty.
 std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) {
@@ -79,6 +38,18 @@ std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) 
     return fmt::format("cannot be read: {}", error.what());
   }
   return {};
+}
+
+std::string unusable(const ablate::v1::SourceWeights& source, const RunSettings& settings) {
+  Checkpoint checkpoint;
+  checkpoint.set_host(source.host());
+  checkpoint.set_path(source.path());
+  checkpoint.set_sha256(source.sha256());
+  return unusable(checkpoint, settings);
+}
+
+std::string size_of(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 /// A command's arguments with their places filled in. A text is itself, anything else is as JSON writes it;
@@ -124,21 +95,36 @@ std::string lacks_folder(const Assign& assign) {
 }
 
 std::string lacks_sources(const Assign& assign, const RunSettings& settings) {
-  for (const auto& source : assign.sources()) {
-    Checkpoint checkpoint;
-    checkpoint.set_host(source.host());
-    checkpoint.set_path(source.path());
-    checkpoint.set_sha256(source.sha256());
-    if (const std::string why_not = unusable(checkpoint, settings); !why_not.empty())
+  for (const auto& source : assign.sources())
+    if (const std::string why_not = unusable(source, settings); !why_not.empty() && source.depot_bytes() == 0)
       return fmt::format("the checkpoint of {}, whose weights it takes, {}: {}{}", source.what(), why_not,
                          source.path(),
                          why_not == "is gone" ? "; 'ablate rerun' of that row trains it again" : "");
+  return {};
+}
+
+std::string fetch_sources(Assign& assign, const RunSettings& settings, const fs::path& directory,
+                          const FetchFile& fetch, std::vector<std::string>& notes) {
+  int number = 0;
+  for (auto& source : *assign.mutable_sources()) {
+    ++number;
+    const std::string why_not = unusable(source, settings);
+    if (why_not.empty()) continue;
+    const fs::path file = directory / fmt::format("source-{}.safetensors", number);
+    if (const std::string failed = fetch(source.sha256(), source.depot_bytes(), file); !failed.empty())
+      return fmt::format(
+          "the checkpoint of {}, whose weights it takes, {}: {}; its copy at the scheduler: {}",
+          source.what(), why_not, source.path(), failed);
+    notes.push_back(fmt::format("the weights of {} were fetched from the scheduler's depot ({})",
+                                source.what(), size_of(source.depot_bytes())));
+    source.set_path(file);
   }
   return {};
 }
 
-std::string launch_record(const Assign& assign, const RunSettings& settings) {
+std::string launch_record(const Assign& assign, const RunSettings& settings, const fs::path& pushed_data) {
   auto record = nlohmann::json::object();
+  if (!pushed_data.empty()) record["data"] = pushed_data.string();
   if (const auto data = settings.data.find(assign.data());
       data != settings.data.end() && !data->second.empty())
     record["data"] = data->second.string();
@@ -149,7 +135,8 @@ std::string launch_record(const Assign& assign, const RunSettings& settings) {
   return record.dump();
 }
 
-Resume choose_checkpoint(const Assign& assign, const RunSettings& settings) {
+Resume choose_checkpoint(const Assign& assign, const RunSettings& settings, const fs::path& directory,
+                         const FetchFile& fetch) {
   Resume resume;
   for (const Checkpoint& checkpoint : assign.checkpoints()) {
     const std::string why_not = unusable(checkpoint, settings);
@@ -160,6 +147,17 @@ Resume choose_checkpoint(const Assign& assign, const RunSettings& settings) {
     }
     resume.notes.push_back(
         fmt::format("the checkpoint of step {} {}: {}", checkpoint.step(), why_not, checkpoint.path()));
+    if (!fetch || checkpoint.depot_bytes() == 0) continue;
+    const fs::path file = directory / kFetchedCheckpoint;
+    const std::string failed = fetch(checkpoint.sha256(), checkpoint.depot_bytes(), file);
+    if (failed.empty()) {
+      resume.checkpoint = checkpoint;
+      resume.checkpoint->set_path(file);
+      resume.notes.push_back(fmt::format("resumes from step {}: fetched from the scheduler's depot ({})",
+                                         checkpoint.step(), size_of(checkpoint.depot_bytes())));
+      return resume;
+    }
+    resume.notes.push_back(fmt::format("its copy at the scheduler cannot be used: {}", failed));
   }
   if (assign.checkpoints_size() > 0)
     resume.notes.push_back("no usable checkpoint: restarting from the beginning");
@@ -185,7 +183,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
                    const fs::path& directory, const Resume& resume) {
   const std::string config = directory / "config.json";
   const auto data = settings.data.find(assign.data());
-  const std::string data_root = data == settings.data.end() ? "" : data->second.string();
+  const std::string data_root = data == settings.data.end() ? resume.data.string() : data->second.string();
   const std::string checkpoint = resume.checkpoint ? resume.checkpoint->path() : "";
   const std::string digest = resume.checkpoint ? resume.checkpoint->sha256() : "";
   int threads = 0;

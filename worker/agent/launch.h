@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,11 +37,20 @@ struct RunSettings {
 struct Resume {
   std::optional<ablate::v1::Checkpoint> checkpoint;
   std::vector<std::string> notes;
+  std::filesystem::path data{};  ///< of a data set that was pushed: where it lies here; empty: by its name
 };
 
+/// Fetches a file of this SHA-256 and length from the scheduler's depot. Returns: why it is not there then,
+/// or empty.
+using FetchFile = std::function<std::string(const std::string& sha256, std::uint64_t bytes,
+                                            const std::filesystem::path& file)>;
+/// What was fetched to be gone on from, in the folder of the run, for as long as that lasts.
+inline constexpr const char* kFetchedCheckpoint = "fetched.safetensors";
+
 /// The newest checkpoint that is whole and lies under `runs_root`: written on this host, or on a root shared
-/// with it.
-Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& settings);
+/// with it; or fetched into the run's folder, where the scheduler's depot has it.
+Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& settings,
+                         const std::filesystem::path& directory = {}, const FetchFile& fetch = {});
 
 /// Creates <root>/<trial>/<attempt>, of a part of a run <attempt>.node<N>, or <attempt>.2 and so on where an
 /// older store has left one: no run writes into another's folder. Throws: Error naming the folder.
@@ -59,11 +69,17 @@ Launch plan_launch(const ablate::v1::Assign& assign, const std::vector<Slot>& sl
 
 /// Where the data and weights of a trainer's run lie on this machine, as JSON: kept in the run's folder as
 /// launch.json, where `ablate verify` finds it. {"data": "/data/cifar10", "weights": {"name": "/w/file"}}
-std::string launch_record(const ablate::v1::Assign& assign, const RunSettings& settings);
+std::string launch_record(const ablate::v1::Assign& assign, const RunSettings& settings,
+                          const std::filesystem::path& pushed_data = {});
 
 /// Why the weights that a run takes from another cannot be used here, or empty: the file is not what that run
-/// wrote, or on another machine, or not beneath `runs_root`.
+/// wrote, or on another machine, or not beneath `runs_root`, and the scheduler's depot does not have it.
 std::string lacks_sources(const ablate::v1::Assign& assign, const RunSettings& settings);
+/// Fetches those of them that are not here into the run's folder, where they stay, and has the assignment
+/// name them. Returns: why one is still lacking, or empty.
+std::string fetch_sources(ablate::v1::Assign& assign, const RunSettings& settings,
+                          const std::filesystem::path& directory, const FetchFile& fetch,
+                          std::vector<std::string>& notes);
 
 /// Why a command cannot run here for want of its folder, or empty.
 std::string lacks_folder(const ablate::v1::Assign& assign);

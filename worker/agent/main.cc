@@ -58,13 +58,13 @@ struct Flags {
   std::string scheduler, name, trainer, address;
   fs::path home, runs_root, ca, join_token;
   int slots = 0, threads = 0, grace_ms = 5000;
-  std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128;
+  std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128, data_limit_mib = 10 << 10;
   std::vector<std::string> data, weights, labels;
   std::string run_as;
   fs::path run_groups;
   std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
   std::vector<std::string> pass_env;
-  bool allow_commands = false, verbose = false, check = false;
+  bool allow_commands = false, shared_runs = false, verbose = false, check = false;
   std::optional<std::chrono::seconds> time_limit;
 };
 
@@ -250,9 +250,13 @@ agent::AgentOptions options_from(const Flags& flags) {
   agent::AgentOptions options;
   options.scheduler = flags.scheduler;
   options.spool = flags.home / "spool";
+  options.fingerprints = flags.home / "data.json";
+  options.pushed_data = flags.home / "data";
+  options.data_limit = flags.data_limit_mib << 20;
   options.name = flags.name;
   options.version = ABLATE_VERSION;
   options.allow_commands = flags.allow_commands;
+  options.shared_runs = flags.shared_runs;
   options.ends = end_of(flags);
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   if (flags.slot_memory_mib > 0)
@@ -441,6 +445,8 @@ int run(int argc, char** argv) {
          "This machine is the worker's for so long: it takes only trials that fit, and its runs write a "
          "checkpoint before the end [none; in a job of Slurm, its end]")
       ->type_name("DURATION");
+  app.add_flag("--shared-runs-root", flags.shared_runs,
+               "Other machines see the runs root too: checkpoints need no copy in the scheduler's depot");
   app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
       ->check(whole_number(0, 3600000))
       ->type_name("N")
@@ -453,6 +459,11 @@ int run(int argc, char** argv) {
   app.add_option("--spool-limit-mib", flags.spool_limit_mib,
                  "Pause a run whose unacknowledged output exceeds N MiB")
       ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--data-limit-mib", flags.data_limit_mib,
+                 "Keep at most N MiB of data sets that were pushed ('ablate data push')")
+      ->check(whole_number(0, 1 << 30))
       ->type_name("N")
       ->capture_default_str();
   add_log_format(app);

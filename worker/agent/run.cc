@@ -304,9 +304,25 @@ void Run::execute() {
     } else if (const std::string lacking = lacks_sources(assign_, settings_); !lacking.empty()) {
       return owner_.refused(assign_.run(), lacking);
     } else {
-      const Resume resume = choose_checkpoint(assign_, settings_);
       directory_ = create_run_directory(settings_.runs_root, assign_);
       if (!store_.empty()) protocol::sign_folder(directory_, store_);
+      if (const std::string lacking = get_pushed_data();
+          !lacking.empty() && !orders().stop && !orders().kill) {
+        std::error_code gone;
+        std::filesystem::remove_all(directory_, gone);  // just made
+        return owner_.refused(assign_.run(), lacking);
+      }
+      std::vector<std::string> notes;
+      const FetchFile fetch = [this](const auto&... file) { return fetch_file(file...); };
+      if (const std::string lacking = fetch_sources(assign_, settings_, directory_, fetch, notes);
+          !lacking.empty() && !orders().stop && !orders().kill) {
+        std::error_code gone;
+        std::filesystem::remove_all(directory_, gone);  // just made
+        return owner_.refused(assign_.run(), lacking);
+      }
+      Resume resume = choose_checkpoint(assign_, settings_, directory_, fetch);
+      resume.notes.insert(resume.notes.begin(), notes.begin(), notes.end());
+      resume.data = data_.file;
       output.emplace(RunFacts{.directory = directory_,
                               .host = settings_.host,
                               .resume_run = resume.checkpoint ? resume.checkpoint->run() : 0,
@@ -329,9 +345,64 @@ void Run::execute() {
       const std::string reason = fmt::format("{} ({})", why, how.reason());
       how = lost(reason);
     }
+  if (!directory_.empty()) {  // what it went on from: the next attempt has it from where this one had it
+    std::error_code gone;
+    std::filesystem::remove(directory_ / kFetchedCheckpoint, gone);
+    std::filesystem::remove(directory_ / (std::string{kFetchedCheckpoint} + ".part"), gone);
+  }
+  if (!orders().kill) bring_checkpoint(how, *output);
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
   note_patterns(how, *output);
   owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
+}
+
+/// Returns: why it is lacking, or empty.
+std::string Run::get_pushed_data() {
+  if (assign_.data_sha256().empty() || settings_.data.contains(assign_.data())) return {};
+  say(fmt::format("the data '{}' ({}) come from the scheduler's depot, where they are not here yet",
+                  assign_.data(), size_text(assign_.data_bytes())));
+  data_ = owner_.fetch_data(assign_, [this] {
+    const Orders now = orders();
+    return !now.stop && !now.kill;
+  });
+  return data_.why.empty() ? "" : fmt::format("data '{}' were not fetched: {}", assign_.data(), data_.why);
+}
+
+std::string Run::fetch_file(const std::string& sha256, std::uint64_t bytes,
+                            const std::filesystem::path& file) {
+  say(fmt::format("fetching {} from the scheduler's depot", size_text(bytes)));
+  return owner_.fetch(assign_.run(), sha256, bytes, file, [this] {
+    const Orders now = orders();
+    return !now.stop && !now.kill;
+  });
+}
+
+/// In the run's log, which people follow while it waits.
+void Run::say(const std::string& text) {
+  ablate::v1::RunBatch says;
+  says.set_log(log_.admit(fmt::format("[worker] {}\n", text)));
+  try {
+    owner_.append(assign_.run(), says);
+  } catch (const Error&) {  // no room for that: what follows says so
+  }
+}
+
+/// Before the scheduler hears of the end, and gives the trial to another machine.
+void Run::bring_checkpoint(const RunEnded& how, TrainerOutput& output) {
+  constexpr const char* kCancelled = "cancelled";
+  const bool goes_on_elsewhere =
+      (how.status() == RunEnded::STATUS_STOPPED && !how.reason().starts_with(kCancelled)) ||
+      how.status() == RunEnded::STATUS_LOST;
+  const bool wanted = how.status() == RunEnded::STATUS_COMPLETED && assign_.weights_wanted();
+  if ((!goes_on_elsewhere && !wanted) || took_ == Milliseconds{0}) return;
+  owner_.vacated(assign_.run());  // its slots need not wait for that
+  try {
+    keep(output);
+    owner_.bring(assign_.run(), wanted, [this] { return !orders().kill; });
+  } catch (const std::exception& error) {  // of a full disk: then the depot has an older one
+    log_warning({{"run", assign_.run()}}, "run {}: its checkpoint was not brought to the scheduler: {}",
+                assign_.run(), error.what());
+  }
 }
 
 /// Of a failed run, which of its sweep's patterns the end of its log has.
@@ -406,7 +477,7 @@ std::optional<Trouble> Run::trouble_of(const ChildExit& exit, const TrainerOutpu
 void Run::keep_document() {
   if (!assign_.argv().empty()) return write_file(directory_ / "config.json", assign_.config_json());
   write_file_atomically(directory_ / "config.json", assign_.config_json());
-  write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
+  write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_, data_.file));
 }
 
 RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
@@ -491,7 +562,10 @@ void Run::await_order(Milliseconds patience) {
 
 /// Hands over what the program has said for a while, its log within the limit.
 void Run::keep_if_due(TrainerOutput& output) {
-  if (!output.due()) return;
+  if (output.due()) keep(output);
+}
+
+void Run::keep(TrainerOutput& output) {
   ablate::v1::RunBatch batch = output.batch();
   output.clear();
   batch.set_log(log_.admit(batch.log()));

@@ -19,6 +19,7 @@
 #include "base/child_process.h"
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/data_cache.h"
 #include "worker/agent/launch.h"
 #include "worker/agent/trainer_output.h"
 #include "worker/agent/trouble.h"
@@ -94,6 +95,24 @@ class RunOwner {
   /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
   /// disk is full. Looks, which may take long. Empty: it is not.
   virtual std::string fault(const ablate::v1::Assign& assign, Asked asked) = 0;
+  /// Fetches a file that the run needs from the scheduler's depot. Returns: why it is not there then, or
+  /// empty.
+  virtual std::string fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
+                            const std::filesystem::path& file, const std::function<bool()>& go_on) {
+    static_cast<void>(run), static_cast<void>(sha256), static_cast<void>(bytes), static_cast<void>(file),
+        static_cast<void>(go_on);
+    return "no scheduler has a depot here";
+  }
+  /// The same of a data set that was pushed there.
+  virtual DataCache::Held fetch_data(const ablate::v1::Assign& assign, const std::function<bool()>& go_on) {
+    static_cast<void>(assign), static_cast<void>(go_on);
+    return {.file = {}, .hold = {}, .why = "no scheduler has a depot here"};
+  }
+  /// The run ends, and its trial may go on elsewhere, or others take its weights (`wanted`): brings what it
+  /// wrote to the depot before that is said, if it does not take long.
+  virtual void bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) {
+    static_cast<void>(run), static_cast<void>(wanted), static_cast<void>(go_on);
+  }
   /// The run's program is gone, and what it had started, so its slots are free. What is left is to say how it
   /// ended, which may wait for a moment.
   virtual void vacated(std::uint32_t run) = 0;
@@ -135,10 +154,15 @@ class Run {
   class Pipes;
   void execute();
   void keep_document();
+  std::string get_pushed_data();
+  void say(const std::string& text);
   ablate::v1::RunEnded run_program(TrainerOutput& output, const Resume& resume);
   ChildExit supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output);
   bool held_back(bool stopping);
   void keep_if_due(TrainerOutput& output);
+  void keep(TrainerOutput& output);
+  std::string fetch_file(const std::string& sha256, std::uint64_t bytes, const std::filesystem::path& file);
+  void bring_checkpoint(const ablate::v1::RunEnded& how, TrainerOutput& output);
   ablate::v1::RunBatch last_batch(ablate::v1::RunBatch last);
   void await_order(Milliseconds patience);
   ablate::v1::RunEnded lost(const std::string& why) const;
@@ -149,7 +173,7 @@ class Run {
   void wake();
   Orders orders() { return *orders_.lock(); }
 
-  const ablate::v1::Assign assign_;
+  ablate::v1::Assign assign_;  ///< with the paths of what was fetched
   const std::string store_;
   const std::vector<Slot> slots_;
   const RunSettings& settings_;
@@ -158,6 +182,7 @@ class Run {
   Guarded<Orders> orders_;
   const Milliseconds grace_;
   std::filesystem::path directory_;
+  DataCache::Held data_;                 ///< of a data set that was pushed
   std::optional<ConfinedRun> confined_;  ///< of a command that is started
   LogLimit log_;
   ablate::v1::RunBatch unkept_;  ///< what the owner could not keep

@@ -265,13 +265,23 @@ bool Session::converse(std::stop_token stop) {
   const bool welcomed = std::exchange(connected_, false);
   const std::string trouble =
       stream.status().ok() ? "it closed the session" : stream.status().error_message();
-  const bool news = !stop.stop_requested() && (welcomed || trouble != last_trouble_);
+  const bool news = welcomed || trouble != last_trouble_;
   last_trouble_ = trouble;
   lock.unlock();
-  if (news)
-    log_warning("no connection to the scheduler at {}: {}; trying again", address_,
-                stream.status().ok() ? trouble : explained(address_, access_, stream.status()));
+  if (!stop.stop_requested()) say_why(stream.status(), trouble, news);
   return welcomed;
+}
+
+/// Once, as well as it can be: where nothing was found out that gRPC does not say, it is asked again later.
+void Session::say_why(const grpc::Status& status, const std::string& trouble, bool news) {
+  constexpr std::chrono::seconds kAskAgain{10};
+  const auto now = std::chrono::steady_clock::now();
+  if (!news && (explained_ || now - asked_ < kAskAgain)) return;
+  asked_ = now;
+  const std::string why = status.ok() ? trouble : explained(address_, access_, status);
+  explained_ = why != trouble;
+  if (news || explained_)
+    log_warning("no connection to the scheduler at {}: {}; trying again", address_, why);
 }
 
 }  // namespace abl::agent

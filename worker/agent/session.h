@@ -56,6 +56,7 @@ class Session {
   void talk(std::stop_token stop);
   bool converse(std::stop_token stop);
   void send_pending();
+  void say_why(const grpc::Status& status, const std::string& trouble, bool news);
 
   const std::string address_;
   Peer& peer_;
@@ -68,6 +69,8 @@ class Session {
   bool pending_ = false;      ///< `next` may have something
   bool connected_ = false;    ///< welcomed
   std::string last_trouble_;
+  bool explained_ = false;  ///< more was found out about it than gRPC says
+  std::chrono::steady_clock::time_point asked_{};
   std::jthread thread_;
 };
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that share no folder: a trial whose machine is killed, or is sent away, goes on elsewhere from the checkpoint that came to
+the scheduler's depot, to the bit; an upload outlives the scheduler; a damaged copy is used by nobody."""
+import os
+import shutil
+import subprocess
+
+from fleet import BIN, Fleet, expect, say, skip
+
+SWEEP = """ablate: 1
+name: NAME
+base:
+  model:  {family: simple-vit, dim: DIM, depth: DEPTH, heads: 2, dim_head: 16, patch: 4}
+  data:   {name: shapes, train_images: 1000, val_images: 50}
+  recipe: {use: demo, epochs: EPOCHS, batch: 10, eval_every: 5}
+rows: [{id: only, set: {}}]
+seeds: [0]
+table: {baseline: only, columns: [{name: acc, metric: val/top1}]}
+"""
+ELSEWHERE = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
+
+
+def start_on(fleet, machine, *options):
+    """A worker of the name of its machine, which is its host's name too, with a runs folder of its own."""
+    command = [BIN / "ablate-worker", "--scheduler", fleet.address, "--home", fleet.home / machine, "--name", machine,
+               "--runs-root", fleet.home / machine / "runs", "--slots", 1, "--threads", 1, *options]
+    fleet.start(machine, "/usr/bin/env", *ELSEWHERE, "sh", "-c", 'hostname "$0" && exec "$@"', machine, *command)
+
+
+def submit(fleet, name, dim=32, depth=2, epochs=20):
+    text = SWEEP.replace("NAME", name).replace("DIM", str(dim)).replace("DEPTH", str(depth)).replace("EPOCHS", str(epochs))
+    (fleet.home / f"{name}.yaml").write_text(text)
+    fleet.ablate("submit", fleet.home / f"{name}.yaml")
+
+
+def in_depot(fleet, whole=True):
+    """The depot's files of trials."""
+    return [file for file in fleet.home.glob("results.db.depot/trial-*/*") if (file.suffix != ".part") == whole]
+
+
+def result(fleet, sweep):
+    """The value of the only cell, the run that made it, and its log."""
+    run = fleet.json("why", sweep, "only", "acc")["values"][0]
+    trial = fleet.trials(sweep)[0]
+    return run["value"], fleet.json("where", trial["run"]), fleet.ablate("logs", trial["run"]).stdout
+
+
+def undisturbed():
+    """The value that a training ends with that nobody disturbs, and every step's point on the way."""
+    with Fleet("undisturbed") as fleet:
+        fleet.start_scheduler()
+        start_on(fleet, "alone")
+        submit(fleet, "travels")
+        fleet.wait_for("travels")
+        return points(fleet)
+
+
+def points(fleet):
+    lines = fleet.ablate("export", "travels").stdout.splitlines()
+    header = lines[0].split(",")
+    keys = [header.index(name) for name in ("metric", "step", "value")]
+    rows = [[line.split(",")[key] for key in keys] for line in lines[1:]]
+    return sorted(row for row in rows if row[0].startswith(("train/loss", "val/")))
+
+
+def killed_and_sent_away(expected):
+    with Fleet("travels") as fleet:
+        fleet.start_scheduler("--depot-every", "1s")
+        start_on(fleet, "one")
+        submit(fleet, "travels")
+        fleet.until(lambda: in_depot(fleet) and fleet.running("travels"), "a checkpoint is in the depot while the trial runs")
+        fleet.kill("one")
+        shutil.rmtree(fleet.home / "one")  # all that was that machine's alone
+        start_on(fleet, "two")
+        second = fleet.until(lambda: fleet.running("travels", worker="two"), "another machine goes on")
+        expect(second["attempt"] == 2, "as its second attempt")
+        log = fleet.until(lambda: (text := fleet.ablate("logs", second["run"]).stdout) and "resumes from step" in text and text,
+                          "it says from where")
+        expect("is on one" in log and "fetched from the scheduler's depot" in log, f"from the depot:\n{log[:600]}")
+        for file in in_depot(fleet):
+            expect((file.stat().st_mode & 0o077, file.parent.parent.stat().st_mode & 0o777) == (0, 0o700), "only its owner reads the depot")
+
+        # sent away: it brings what it writes at its end before anybody else is told to go on
+        fleet.stop("two")
+        shutil.rmtree(fleet.home / "two")
+        start_on(fleet, "three")
+        fleet.wait_for("travels")
+        _, where, log = result(fleet, "travels")
+        expect("fetched from the scheduler's depot" in log and "cannot be used" not in log, f"from the newest:\n{log[:600]}")
+        expect(points(fleet) == expected, "it ends as one that nobody disturbed, point for point, to the bit")
+        expect(not list(fleet.home.glob("three/runs/*/*/fetched*")), "and keeps no copy of what it fetched")
+        say(f"{len(expected)} points are equal; {where['trial'] if 'trial' in where else ''}")
+        fleet.until(lambda: not in_depot(fleet), "what nobody needs any more leaves the depot")
+
+
+def upload_outlives_the_scheduler():
+    """A large checkpoint on a slow way."""
+    with Fleet("slow") as fleet:
+        options = ("--depot-every", "1s", "--depot-rate-mib", "2")
+        fleet.start_scheduler(*options)
+        start_on(fleet, "one")
+        submit(fleet, "slow", dim=192, depth=6, epochs=40)
+        part = fleet.until(lambda: (files := in_depot(fleet, whole=False)) and files[0].stat().st_size > 1 << 20 and files[0],
+                           "an upload is under way")
+        fleet.kill("scheduler")
+        size = part.stat().st_size
+        fleet.start_scheduler(*options)
+        name = part.name.removesuffix(".part")
+        fleet.until(lambda: any(file.name == name for file in in_depot(fleet)), "it is gone on with after the scheduler's restart")
+        expect((part.parent / name).stat().st_size > size, f"from {size} bytes on")
+
+        # a copy that was damaged on its disk: who fetches it begins again, and says so
+        fleet.kill("one")
+        shutil.rmtree(fleet.home / "one")
+        for file in in_depot(fleet):
+            with open(file, "r+b") as damaged:
+                damaged.seek(1000)
+                damaged.write(b"damage")
+        start_on(fleet, "two")
+        second = fleet.until(lambda: fleet.running("slow", worker="two"), "another machine runs it")
+        log = fleet.ablate("logs", second["run"]).stdout
+        expect("its copy at the scheduler cannot be used" in log and "restarting from the beginning" in log, f"it begins again:\n{log[:600]}")
+        expect("is damaged on its disk and is dropped" in (fleet.home / "scheduler.log").read_text(), "and the damaged copy is gone")
+        fleet.ablate("cancel", "slow")
+
+
+def main():
+    if subprocess.run([*ELSEWHERE, "hostname", "another"], capture_output=True).returncode != 0:
+        skip("this machine allows no host names of one's own (unshare --uts)")
+    killed_and_sent_away(undisturbed())
+    upload_outlives_the_scheduler()
+
+
+if __name__ == "__main__":
+    main()
