@@ -346,6 +346,7 @@ void Coordinator::send_parts(const std::vector<std::pair<std::string, ablate::v1
     if (!session) continue;  // it hears of it when it comes back
     SchedulerMessage message;
     *message.mutable_assign() = assign;
+    if (mark_) mark_(*message.mutable_assign());
     session->channel->send(std::move(message));
   }
 }

@@ -48,7 +48,8 @@ ablate::v1::Assign common_assignment(const TrialStore& trials, const TrialRecord
 
 ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const Demand& demand,
                               const storage::Lease& lease, const std::vector<std::uint32_t>& slots,
-                              const std::vector<storage::SourceFile>& sources, const LeasePolicy& policy) {
+                              const std::vector<storage::SourceFile>& sources, bool others_wait,
+                              const LeasePolicy& policy) {
   ablate::v1::Assign assign = common_assignment(trials, trial, demand.weights, lease, slots, policy);
   if (!trial.command_json.empty()) {
     for (const auto& argument : nlohmann::json::parse(trial.command_json))

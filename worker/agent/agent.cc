@@ -127,6 +127,8 @@ Agent::Agent(AgentOptions options, const Clock& clock)
              crew_,
              {.fault = [this](const Assign& assign, Asked asked) { return fault(assign, asked); },
               .troubled = [this](const Trouble& trouble) { health_.trouble(trouble); },
+              .fetch_data = [this](const Assign& assign,
+                                   const std::function<bool()>& go_on) { return fetch_data(assign, go_on); },
               .vacated = [this](std::uint32_t run) { vacated(run); },
               .ended =
                   [this](ablate::v1::PartEnded ended) {
@@ -431,9 +433,13 @@ void Agent::say_data(Message& message) const {
 }
 
 std::string Agent::token_of(std::uint32_t run) {
-  auto state = state_.lock();
-  const auto found = state->runs.find(run);
-  return found == state->runs.end() ? "" : found->second.token;
+  {
+    auto state = state_.lock();
+    if (const auto found = state->runs.find(run); found != state->runs.end()) return found->second.token;
+  }
+  const auto parts = parts_.tokens();
+  const auto part = parts.find(run);
+  return part == parts.end() ? "" : part->second;
 }
 
 std::string Agent::fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,

@@ -28,6 +28,7 @@ class Parts final : private RunOwner {
     /// As RunOwner's.
     std::function<std::string(const ablate::v1::Assign&, Asked)> fault;
     std::function<void(const Trouble&)> troubled;
+    std::function<DataCache::Held(const ablate::v1::Assign&, const std::function<bool()>&)> fetch_data;
     /// Its slots are free.
     std::function<void(std::uint32_t run)> vacated;
     std::function<void(ablate::v1::PartEnded)> ended;
@@ -68,6 +69,9 @@ class Parts final : private RunOwner {
   void troubled(const Trouble& trouble) override { owner_.troubled(trouble); }
   std::string fault(const ablate::v1::Assign& assign, Asked asked) override {
     return owner_.fault(assign, asked);
+  }
+  DataCache::Held fetch_data(const ablate::v1::Assign& assign, const std::function<bool()>& go_on) override {
+    return owner_.fetch_data(assign, go_on);
   }
   void vacated(std::uint32_t run) override { owner_.vacated(run); }
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
