@@ -463,7 +463,7 @@ std::string why_gang_waits(const Demand& demand, const std::optional<Division>& 
   }
   if (!division && demand.gpus > 0 && largest == 0)
     return fmt::format("needs {}; no connected worker has one", needs);
-  if (!division && !may_be_divided(demand))
+  if (!division && (!may_be_divided(demand) || (together == 0 && !demand.split.any())))
     return fmt::format("needs {} of one worker; the largest has {}", needs, largest);
   if (!division && demand.split.most_nodes > 1)
     return fmt::format("needs {}; {} of the connected workers can take part (start workers with --address)",

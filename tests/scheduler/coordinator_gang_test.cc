@@ -95,6 +95,7 @@ TEST_F(CoordinatorGangTest, APartThatCannotStartEndsTheRunAsLost) {
   one.take_said(), two.take_assigned();
   say_part_over(two, 1, "of another store", true, "no");
   EXPECT_THAT(one.take_said(), IsEmpty());
+  disconnect(two);
   FakeWorker again = joining("two", {}, {}, "second");
   ASSERT_THAT(again.take_assigned(), SizeIs(1)) << "it is told anew, for it does not have it";
   say_part_over(again, 1, token, true, "its disk is full");

@@ -125,11 +125,11 @@ TEST(SweepFileTest, SlotsMayBeOfSeveralWorkers) {
   };
   EXPECT_THAT(
       problem("gpus: 16, nodes: 3"),
-      testing::AllOf(HasSubstr(":31: resources.nodes: 16 GPUs cannot be divided evenly among 3 workers"),
+      testing::AllOf(HasSubstr(":30: resources.nodes: 16 GPUs cannot be divided evenly among 3 workers"),
                      HasSubstr("a multiple of 3")));
   EXPECT_THAT(problem("gpus: {min: 8, max: 4}"), HasSubstr("min 8 is more than max 4"));
   EXPECT_THAT(problem("gpus: {min: 8}"), HasSubstr("max is missing"));
-  EXPECT_THAT(problem("gpus: {min: 8, most: 16}"), HasSubstr("most"));
+  EXPECT_THAT(problem("gpus: {min: 8, max: 16, most: 3}"), HasSubstr("most"));
   EXPECT_THAT(problem("gpus: {min: 8, max: 16}, nodes: 2"), HasSubstr("resources.nodes: "));
   EXPECT_THAT(problem("nodes: 0"), HasSubstr("resources.nodes: "));
   EXPECT_THAT(problem("nodes: 2, pack: true"), HasSubstr("resources.pack: "));
