@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers
         made.push_back(std::make_unique<launchers::SshLauncher>(
             launchers::SshOptions{.store_id = store_id.substr(0, kStoreIdLetters),
                                   .scheduler = config.scheduler,
-                                  .sockets = store.string() + ".ssh"},
+                                  .sockets = store.parent_path() / ".ssh"},
             queues, clock));
         break;
     }

@@ -219,8 +219,10 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                      .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};
   if (hello.has_time_left_ms()) {
     constexpr std::uint64_t kLongest = std::chrono::milliseconds{std::chrono::years{1000}}.count();
-    worker.whole = worker.left = Milliseconds{std::min(hello.time_left_ms(), kLongest)};
-    worker.ends = now + worker.whole;
+    worker.left = Milliseconds{std::min(hello.time_left_ms(), kLongest)};
+    worker.ends = now + worker.left;
+    // of one that connects again more than is left
+    worker.whole = std::max(worker.left, Milliseconds{std::min(hello.time_in_all_ms(), kLongest)});
   }
   for (const ablate::v1::Slot& slot : hello.slots()) {
     worker.slots.push_back({.index = slot.index(),

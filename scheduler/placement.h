@@ -87,7 +87,7 @@ struct WorkerState {
   std::vector<SlotState> slots;
   std::optional<Time>
       ends{};  ///< when it asks its runs to stop, for its time is over; nothing: it has no end
-  Milliseconds whole{0}, left{0};  ///< until then: when it connected, and now; of one that ends
+  Milliseconds whole{0}, left{0};  ///< until then: when it started, and now; of one that ends
 };
 
 /// What a run may take that is like those which took so long.

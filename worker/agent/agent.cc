@@ -152,7 +152,7 @@ Agent::Agent(AgentOptions options, const Clock& clock)
                   killed == 1 ? "" : "es", run);
     if (const auto folder = folder_of_record(spool->program());
         options_.runs.confinement.user && !folder.empty() && std::filesystem::exists(folder))
-      close_run_folder(folder);
+      close_attempts(folder);
     if (!spool->ended())
       append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
     log_info({{"run", run}}, "run {} of an earlier start: {} batches to be sent again", run, spool->last());
@@ -243,6 +243,8 @@ ablate::v1::Hello Agent::hello() {
   if (options_.ends) {
     const auto left = std::chrono::floor<Milliseconds>(*options_.ends - std::chrono::steady_clock::now());
     hello.set_time_left_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, left).count()));
+    const auto in_all = std::chrono::floor<Milliseconds>(*options_.ends - started_);
+    hello.set_time_in_all_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, in_all).count()));
   }
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);

@@ -163,6 +163,7 @@ class Agent final : private Peer, private RunOwner {
   const AgentOptions options_;
   const Clock& clock_;
   const std::string instance_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Crew crew_;
   SpoolFiles files_;
   Guarded<State> state_;

@@ -31,18 +31,24 @@ Courier::~Courier() {
   thread_.join();
 }
 
+/// With the lock held.
+void Courier::tell() {
+  news_ = true;
+  changed_.notify_all();
+}
+
 void Courier::set_every(Milliseconds every) {
   const std::lock_guard lock{mutex_};
   every_ = every;
   if (every_ == Milliseconds{0}) loads_.clear();
-  changed_.notify_all();
+  tell();
 }
 
 void Courier::set_connected(bool connected) {
   const std::lock_guard lock{mutex_};
   if (connected_ == connected) return;
   connected_ = connected;
-  changed_.notify_all();
+  tell();
 }
 
 void Courier::wrote(const ForRun& run, const ablate::v1::Checkpoint& checkpoint) {
@@ -56,7 +62,7 @@ void Courier::wrote(const ForRun& run, const ablate::v1::Checkpoint& checkpoint)
   load.failed = 0;
   load.newest = File{checkpoint.step(), checkpoint.path(), checkpoint.sha256()};
   if (!checkpoint.best().empty()) load.best = File{checkpoint.step(), checkpoint.best(), checkpoint.sha256()};
-  changed_.notify_all();
+  tell();
 }
 
 bool Courier::bring(std::uint32_t run, bool best, std::chrono::milliseconds patience,
@@ -66,7 +72,7 @@ bool Courier::bring(std::uint32_t run, bool best, std::chrono::milliseconds pati
   if (const auto found = loads_.find(run); found == loads_.end()) return true;
   loads_[run].hurry = true;
   if (!best) loads_[run].best.reset();
-  changed_.notify_all();
+  tell();
   const auto is_there = [&] {
     const auto found = loads_.find(run);
     return found == loads_.end() || (!found->second.newest && !found->second.best);
@@ -90,7 +96,7 @@ void Courier::forget(std::uint32_t run, bool when_brought) {
     found->second.leaves = found->second.hurry = true;
   else
     loads_.erase(found);
-  changed_.notify_all();
+  tell();
 }
 
 /// The load that is due first. `wake`: when the next one is.
@@ -116,9 +122,10 @@ void Courier::work(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
   while (!stop.stop_requested()) {
     SteadyTime wake = std::chrono::steady_clock::now() + 1h;
+    news_ = false;
     const auto item = connected_ ? next_due(std::chrono::steady_clock::now(), wake) : std::nullopt;
     if (!item) {
-      changed_.wait_until(lock, stop, wake, [] { return false; });
+      changed_.wait_until(lock, stop, wake, [this] { return news_; });
       continue;
     }
     lock.unlock();

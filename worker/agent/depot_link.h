@@ -101,6 +101,7 @@ class Courier {
     File file;
   };
   enum class Outcome { kBrought, kLater, kRefused, kNever };
+  void tell();
   void work(const std::stop_token& stop);
   std::optional<Item> next_due(SteadyTime now, SteadyTime& wake) const;
   Outcome carry(const Item& item, const std::stop_token& stop);
@@ -112,6 +113,7 @@ class Courier {
   std::condition_variable_any changed_;
   Milliseconds every_{0};
   bool connected_ = false;
+  bool news_ = false;  // since the thread looked what is due
   std::map<std::uint32_t, Load> loads_;
   std::jthread thread_;
 };

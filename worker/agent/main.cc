@@ -57,6 +57,7 @@ constexpr auto kLastWords = 5s;         // for the scheduler to acknowledge what
 struct Flags {
   std::string scheduler, name, trainer, address;
   fs::path home, runs_root, ca, join_token;
+  access::TlsFiles own;
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128, data_limit_mib = 10 << 10;
   std::vector<std::string> data, weights, labels;
@@ -327,7 +328,8 @@ int work(Flags flags) {
                                       .name = options.name,
                                       .home = flags.home,
                                       .ca = flags.ca,
-                                      .join_token = flags.join_token});
+                                      .join_token = flags.join_token,
+                                      .own = flags.own});
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
@@ -373,6 +375,12 @@ int run(int argc, char** argv) {
                  "Join token for the first start ('ablate token create --role join'); later starts use the "
                  "worker's own")
       ->type_name("FILE");
+  app.add_option(
+         "--certificate", flags.own.certificate,
+         "Show the scheduler this certificate (PEM), where it asks for one: 'ablate init-fleet --client "
+         "NAME' makes it; read again for each connection")
+      ->type_name("FILE");
+  app.add_option("--key", flags.own.key, "Its key, which nobody else may read")->type_name("FILE");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
   app.add_option(

@@ -518,7 +518,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     if (assign_.argv().empty()) return lost(Trouble{.reason = error.what(), .trainer = true});
     if (error.code() == Code::kResourceExhausted) throw;
     const auto& user = settings_.confinement.user;  // who may not be able to reach it
-    return failure(error.what() + (user ? fmt::format(" (as {}, --run-as)", user->name) : ""),
+    return failure(error.what() + (user ? fmt::format(" (as {}, --run-as, in {})", user->name,
+                                                      options.working_directory.string())
+                                        : ""),
                    retryable(error.code()));  // the command that it names is not there
   }
   const auto began = std::chrono::steady_clock::now();
