@@ -188,8 +188,8 @@ class Fleet {
     std::set<storage::RunId> heard_of;  // of them, those that have sent a batch
     std::map<std::uint32_t, Line> lines;
     std::map<storage::RunId, std::vector<std::uint32_t>> parts;  // of other workers' runs -> slots
-    std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
-    std::map<std::string, ablate::v1::DataPlace> data;        // by name, as it said last
+    std::map<Wanted, std::string> wrong_data, wrong_weights;     // how it differs
+    std::map<std::string, ablate::v1::DataPlace> data;           // by name, as it said last
     Ailments ailments;
     Time rests_until{};        // in quarantine
     storage::RunId probe = 0;  // the one run that it has got there
