@@ -392,7 +392,7 @@ void Run::bring_checkpoint(const RunEnded& how, TrainerOutput& output) {
       (how.status() == RunEnded::STATUS_STOPPED && !how.reason().starts_with(kCancelled)) ||
       how.status() == RunEnded::STATUS_LOST;
   const bool wanted = how.status() == RunEnded::STATUS_COMPLETED && assign_.weights_wanted();
-  if ((!goes_on_elsewhere && !wanted) || took_ == Milliseconds{0}) return;
+  if ((!goes_on_elsewhere && !wanted) || took_ == Milliseconds{0} || !owner_.brings()) return;
   owner_.vacated(assign_.run());  // its slots need not wait for that
   try {
     keep(output);
