@@ -333,7 +333,12 @@ Depot::Have Depot::put(DepotOwner owner, const std::string& sha256, std::uint64_
     if (files_.size() >= kMostFiles || static_cast<std::size_t>(parts) >= kMostParts)
       throw Error{Code::kResourceExhausted, "the depot takes no further file now; try again later"};
   }
-  make_room(key, piece.size());
+  try {
+    make_room(key, piece.size());
+  } catch (const Error&) {
+    forget(key);  // what it has of the file is of no use to anybody else
+    throw;
+  }
   {
     const std::lock_guard lock{mutex_};
     found = files_.try_emplace(key).first;

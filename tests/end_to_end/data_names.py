@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets by name on several workers: one that is pushed trains where it was not; one that changes on its disk keeps trials away
 without a restart, until it is mended or the name is pinned anew; who has what is listed."""
+import random
 import shutil
+import struct
 import time
+import zlib
 
-from chains import png, write_images
 from fleet import Fleet, expect
 
 SWEEP = """ablate: 1
@@ -17,6 +19,24 @@ rows: [{{id: only, set: {{}}}}]
 seeds: [0]
 table: {{baseline: only, columns: [{{name: acc, metric: val/top1}}]}}
 """
+
+
+def png(colour, side=32):
+    """A square of noise around a colour."""
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    chance = random.Random(str(colour))
+    rows = b"".join(b"\0" + bytes(min(255, max(0, part + chance.randrange(-40, 40))) for _ in range(side) for part in colour[:3]) for _ in range(side))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def write_images(folder):
+    for split, count in (("train", 20), ("val", 8)):
+        for name, colour in (("red", (200, 60, 60)), ("green", (60, 200, 60)), ("blue", (60, 60, 200))):
+            (folder / split / name).mkdir(parents=True)
+            for i in range(count):
+                (folder / split / name / f"{i}.png").write_bytes(png((*colour, split, i)))
 
 
 def submit(fleet, name, data, lr="1e-3"):

@@ -92,7 +92,7 @@ TEST_F(CoordinatorDataTest, DataThatARunFoundToBeOthersAreUsedAgainWhenTheWorker
   EXPECT_EQ(assigned[0].data_fingerprint(), "f1");
   say(second, started(assigned[0].run(), 1, "f2"));
   EXPECT_THAT(second.take_said(), testing::Contains(HasSubstr("fenced")));
-  pass(60s);
+  pass(2s);
   EXPECT_THAT(second.take_assigned(), IsEmpty());
   has_now(second, "f2");
   EXPECT_THAT(second.take_assigned(), IsEmpty());

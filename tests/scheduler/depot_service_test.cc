@@ -85,7 +85,7 @@ class DepotServiceTest : public ServicesTest {
     request.set_damaged(damaged);
     return depot->Get(&context, request, &got);
   }
-  std::filesystem::path kept_file(const Assign& assign, const std::string& content) const {
+  std::filesystem::path blob_file(const Assign& assign, const std::string& content) const {
     return folder.path() / "results.db.depot" / ("trial-" + std::to_string(assign.trial())) /
            sha256_hex(content);
   }
@@ -170,9 +170,9 @@ TEST_F(DepotServiceTest, AFileThatWasDamagedOnTheDiskIsGivenToNobodyTwice) {
   checkpoint(*worker, assign, 10, content);
   ASSERT_TRUE(put(blob_of(assign, content), content).ok());
   EXPECT_TRUE(get(blob_of(assign, content), /*damaged=*/true).ok()) << "it is not";
-  write_file(kept_file(assign, content), "weights after ten stepS");
+  write_file(blob_file(assign, content), "weights after ten stepS");
   EXPECT_EQ(get(blob_of(assign, content), true).error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_FALSE(std::filesystem::exists(kept_file(assign, content)));
+  EXPECT_FALSE(std::filesystem::exists(blob_file(assign, content)));
   ASSERT_TRUE(put(blob_of(assign, content), content).ok()) << "it may be brought again";
 }
 
@@ -190,14 +190,14 @@ TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
   ASSERT_TRUE(put(blob_of(assign, content), content).ok());
   checkpoint(*worker, assign, 20, newer);
   tidied();
-  EXPECT_TRUE(std::filesystem::exists(kept_file(assign, content))) << "the newer one is not there yet";
+  EXPECT_TRUE(std::filesystem::exists(blob_file(assign, content))) << "the newer one is not there yet";
   ASSERT_TRUE(put(blob_of(assign, newer), newer).ok());
   tidied();
-  EXPECT_FALSE(std::filesystem::exists(kept_file(assign, content)));
-  EXPECT_TRUE(std::filesystem::exists(kept_file(assign, newer)));
+  EXPECT_FALSE(std::filesystem::exists(blob_file(assign, content)));
+  EXPECT_TRUE(std::filesystem::exists(blob_file(assign, newer)));
   checkpoint(*worker, assign, 30, "the last", RunEnded::STATUS_COMPLETED);
   tidied();
-  EXPECT_FALSE(std::filesystem::exists(kept_file(assign, newer))) << "its trial is completed";
+  EXPECT_FALSE(std::filesystem::exists(blob_file(assign, newer))) << "its trial is completed";
 }
 
 }  // namespace

@@ -168,12 +168,14 @@ TEST_F(DepotTest, TheCopyThatWasUsedLongestAgoMakesRoom) {
 }
 
 TEST_F(DepotTest, DataAreNotDroppedForCheckpointsNorWhatIsInUse) {
-  const std::string data(800, 'd'), checkpoint(300, 'c'), other(150, 'o');
-  send({}, data, 800);
+  const std::string data(500, 'd'), checkpoint(600, 'c'), other(450, 'o');
+  send({}, data, 500);
   clock.pass(10h);
-  EXPECT_EQ(code_of([&] { send({1}, checkpoint, 300); }), Code::kResourceExhausted);
+  EXPECT_EQ(code_of([&] { send({1}, checkpoint, 600); }), Code::kResourceExhausted);
   EXPECT_THAT(said, HasSubstr("the depot is full"));
-  send({1}, other, 150);
+  EXPECT_EQ(code_of([&] { send({}, content, 200); }), Code::kResourceExhausted);
+  EXPECT_THAT(said, HasSubstr("data sets may take half of the depot"));
+  send({1}, other, 450);
   EXPECT_EQ(code_of([&] { send({2}, content + std::string(100, 'x'), 200); }), Code::kResourceExhausted)
       << "the other has just come";
   EXPECT_TRUE(depot->bytes_of(sha256_hex(other)));

@@ -123,6 +123,7 @@ class Agent final : private Peer, private RunOwner {
   std::string fault(const ablate::v1::Assign& assign, Asked asked) override;
   std::string fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
                     const std::filesystem::path& file, const std::function<bool()>& go_on) override;
+  bool brings() override { return courier_.brings(); }
   void bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) override;
   DataCache::Held fetch_data(const ablate::v1::Assign& assign, const std::function<bool()>& go_on) override;
   void vacated(std::uint32_t run) override;

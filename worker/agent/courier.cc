@@ -44,6 +44,11 @@ void Courier::set_every(Milliseconds every) {
   tell();
 }
 
+bool Courier::brings() const {
+  const std::lock_guard lock{mutex_};
+  return every_ > Milliseconds{0};
+}
+
 void Courier::set_connected(bool connected) {
   const std::lock_guard lock{mutex_};
   if (connected_ == connected) return;

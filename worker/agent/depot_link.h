@@ -66,6 +66,7 @@ class Courier {
 
   /// A run's newest checkpoint is brought at most so often; 0: none is.
   void set_every(Milliseconds every);
+  bool brings() const;  ///< some are
   /// The scheduler is there, or is not: nothing is tried then.
   void set_connected(bool connected);
   /// The run wrote a checkpoint.

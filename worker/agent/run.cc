@@ -306,19 +306,18 @@ void Run::execute() {
     } else {
       directory_ = create_run_directory(settings_.runs_root, assign_);
       if (!store_.empty()) protocol::sign_folder(directory_, store_);
-      if (const std::string lacking = get_pushed_data();
-          !lacking.empty() && !orders().stop && !orders().kill) {
+      if (const std::string absent = get_pushed_data(); !absent.empty() && !orders().stop && !orders().kill) {
         std::error_code gone;
         std::filesystem::remove_all(directory_, gone);  // just made
-        return owner_.refused(assign_.run(), lacking);
+        return owner_.refused(assign_.run(), absent);
       }
       std::vector<std::string> notes;
       const FetchFile fetch = [this](const auto&... file) { return fetch_file(file...); };
-      if (const std::string lacking = fetch_sources(assign_, settings_, directory_, fetch, notes);
-          !lacking.empty() && !orders().stop && !orders().kill) {
+      if (const std::string absent = fetch_sources(assign_, settings_, directory_, fetch, notes);
+          !absent.empty() && !orders().stop && !orders().kill) {
         std::error_code gone;
         std::filesystem::remove_all(directory_, gone);  // just made
-        return owner_.refused(assign_.run(), lacking);
+        return owner_.refused(assign_.run(), absent);
       }
       Resume resume = choose_checkpoint(assign_, settings_, directory_, fetch);
       resume.notes.insert(resume.notes.begin(), notes.begin(), notes.end());
@@ -394,7 +393,7 @@ void Run::bring_checkpoint(const RunEnded& how, TrainerOutput& output) {
       (how.status() == RunEnded::STATUS_STOPPED && !how.reason().starts_with(kCancelled)) ||
       how.status() == RunEnded::STATUS_LOST;
   const bool wanted = how.status() == RunEnded::STATUS_COMPLETED && assign_.weights_wanted();
-  if ((!goes_on_elsewhere && !wanted) || took_ == Milliseconds{0}) return;
+  if ((!goes_on_elsewhere && !wanted) || took_ == Milliseconds{0} || !owner_.brings()) return;
   owner_.vacated(assign_.run());  // its slots need not wait for that
   try {
     keep(output);

@@ -108,6 +108,8 @@ class RunOwner {
     static_cast<void>(assign), static_cast<void>(go_on);
     return {.file = {}, .hold = {}, .why = "no scheduler has a depot here"};
   }
+  /// Whether checkpoints are brought to a depot.
+  virtual bool brings() { return false; }
   /// The run ends, and its trial may go on elsewhere, or others take its weights (`wanted`): brings what it
   /// wrote to the depot before that is said, if it does not take long.
   virtual void bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) {
