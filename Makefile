@@ -27,9 +27,10 @@ test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
-chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1)
+chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1; FLEET=10: with TLS)
 	@deploy/build.sh $(PRESET) $(JOBS)
-	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --train --kills $(or $(KILLS),200) --seed $(or $(SEED),1)
+	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --train --kills $(or $(KILLS),200) --seed $(or $(SEED),1) \
+	  $(if $(FLEET),--fleet $(FLEET))
 
 fuzz:  ## read made-up bytes for SECONDS (60) with each target, or with TARGET alone; what breaks one is kept and said
 	@deploy/setup.sh --fuzz --no-torch --no-web

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 
 namespace abl::access {
 namespace {
@@ -120,7 +121,11 @@ std::string ListenAddress::text() const {
   return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}"), host, port);
 }
 
-ListenAddress parse_listen_address(const std::string& text, Reach reach) {
+ListenAddress parse_listen_address(const std::string& given, Reach reach) {
+  const std::string text = printable_line(given);  // it is repeated in what is said of it
+  if (text != given)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("invalid listen address '{}': it has characters that cannot be shown", text)};
   if (text.starts_with("unix:")) {
     const std::string path = text.substr(5);
     if (path.empty())

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "access/reach.h"
 #include "cli/logins.h"
 
 namespace abl::cli {
@@ -57,24 +58,15 @@ void Client::pass_on_trouble(const grpc::ClientContext& context) const {
 void Client::check(const grpc::Status& status, seconds deadline) const {
   if (status.ok()) return;
   const auto code = static_cast<Code>(status.error_code());
-  if (code == Code::kUnavailable && access_.tls)
-    if (const std::string trouble = access::tls_trouble(address_, access_.authorities); !trouble.empty())
-      throw Error{code, trouble};
-  if (code == Code::kUnavailable && !access_.tls && access::speaks_tls(address_))
-    throw Error{
-        Code::kUnauthenticated,
-        fmt::format("the scheduler at {0} speaks TLS and wants a token: run 'ablate login {0}'", address_)};
-  if (code == Code::kUnavailable)
-    throw Error{
-        code, fmt::format(
-                  "no scheduler answers at {}: start one with 'ablate up', or name another with --scheduler",
-                  address_)};
-  if (code == Code::kCancelled)  // not by us: nobody looks at a call that we have given up
+  if (code == Code::kUnavailable) throw unreached(address_, access_);
+  if (code == Code::kCancelled) {  // not by us: nobody looks at a call that we have given up
+    if (const std::string why = why_refused(); !why.empty()) throw Error{Code::kUnauthenticated, why};
     throw Error{
         Code::kUnavailable,
         fmt::format("the scheduler at {} stopped before it had answered: whether it heeded the request is "
                     "not known; give it again when it is back",
                     address_)};
+  }
   if (code == Code::kDeadlineExceeded)
     throw Error{code,
                 fmt::format("the scheduler at {} gave no answer within {} s", address_, deadline.count())};
@@ -82,6 +74,48 @@ void Client::check(const grpc::Status& status, seconds deadline) const {
     throw Error{code, fmt::format("the scheduler at {} does not know this request: it is of another version",
                                   address_)};
   throw Error{code, status.error_message()};
+}
+
+std::string Client::why_refused() const {
+  if (!access_.tls) return {};
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 5s);
+  ablate::v1::Caller caller;
+  const grpc::Status status = access_service_->WhoAmI(&context, {}, &caller);
+  return status.error_code() == grpc::StatusCode::UNAUTHENTICATED ? status.error_message() : std::string{};
+}
+
+Error unreached(const std::string& address, const access::ClientAccess& access) {
+  using Kind = access::Trouble::Kind;
+  const access::Trouble trouble = access::look_for_trouble(address, access);
+  switch (trouble.kind) {
+    case Kind::kTls:
+      return Error{
+          Code::kUnauthenticated,
+          fmt::format("the scheduler at {0} speaks TLS and wants a token: run 'ablate login {0}'", address)};
+    case Kind::kAddress:
+      return Error{Code::kInvalidArgument, trouble.text};
+    case Kind::kPlain:
+      return Error{Code::kUnavailable, fmt::format("{}; 'ablate logout {}' forgets that one logged in there",
+                                                   trouble.text, address)};
+    case Kind::kNoCertificate:
+    case Kind::kOurCertificate:
+      return Error{Code::kUnauthenticated, trouble.text};
+    case Kind::kUnknownHost:
+    case Kind::kRefused:
+    case Kind::kUnreachable:
+    case Kind::kSilent:
+    case Kind::kClosed:
+    case Kind::kHttp:
+    case Kind::kCertificate:
+      return Error{Code::kUnavailable, trouble.text};
+    case Kind::kNone:
+      break;
+  }
+  return Error{
+      Code::kUnavailable,
+      fmt::format("no scheduler answers at {}: start one with 'ablate up', or name another with --scheduler",
+                  address)};
 }
 
 bool is_interruption(const Error& error) {

@@ -35,6 +35,8 @@ class Client {
   explicit Client(const Context& context);
 
   const std::string& address() const { return address_; }
+  /// By which token, and in which way, it is reached.
+  const access::ClientAccess& access() const { return access_; }
 
   /// Throws: Error with the scheduler's code and message; kUnavailable with what to do when none answers.
   template <class Stub, class Request, class Response>
@@ -73,6 +75,9 @@ class Client {
   template <class Stub>
   Stub& stub();
   void check(const grpc::Status& status, seconds deadline) const;
+  /// Of a call that was ended from there: why its token is good for nothing any more; empty: it is good, or
+  /// nobody says.
+  std::string why_refused() const;
   /// An answer of a scheduler that can store nothing says so at its end.
   void pass_on_trouble(const grpc::ClientContext& context) const;
 
@@ -108,6 +113,9 @@ template <>
 inline ablate::v1::Depot::Stub& Client::stub() {
   return *depot_;
 }
+
+/// Why no scheduler answers at an address, in one line with what to do. Takes some seconds at most.
+Error unreached(const std::string& address, const access::ClientAccess& access);
 
 /// True for what a restart of the scheduler, or a stream's deadline, looks like: worth asking again.
 bool is_interruption(const Error& error);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "access/certificates.h"
 #include "cli/format.h"
 
 namespace abl::cli {
@@ -261,6 +262,7 @@ Judged judge_spool(const Seen& seen) {
 
 Judged judge_scheduler_answers(const Seen& seen) {
   if (seen.answers) return fine("it answers at " + seen.address);
+  if (seen.is_elsewhere) return wrong(seen.scheduler_error, "");
   if (seen.up_runs)
     return wrong(seen.scheduler_error, "'ablate up' runs here: see logs/scheduler.log in its home");
   return noted("none answers at " + seen.address, "'ablate up' starts one");
@@ -316,6 +318,24 @@ Judged judge_workers(const Seen& seen) {
   return fine(plural(connected, "worker") + " connected, all well");
 }
 
+Judged judge_certificates(const Seen& seen) {
+  using Kind = Seen::Certificate::Kind;
+  if (seen.certificates.empty()) return std::nullopt;
+  const auto& first = *std::ranges::min_element(seen.certificates, {}, &Seen::Certificate::ends);
+  const std::string text =
+      fmt::format("{} {} until {}", first.where, first.ends < seen.now ? "was good" : "is good",
+                  access::day_of(first.ends));
+  const char* to_do = first.kind == Kind::kServer ? "'ablate init-fleet --renew' on the scheduler's machine"
+                      : first.kind == Kind::kClient
+                          ? "'ablate init-fleet --client NAME' on the scheduler's machine makes another"
+                          : "an authority is not renewed: make a new fleet, give everybody its ca.crt";
+  if (first.ends < seen.now) return wrong(text, to_do);
+  if (first.ends - seen.now < access::kTellBeforeEnd) return noted(text, to_do);
+  return fine(seen.certificates.size() == 1
+                  ? text
+                  : fmt::format("{}, {} more for longer", text, seen.certificates.size() - 1));
+}
+
 }  // namespace
 
 const std::vector<Check>& doctor_checks() {
@@ -344,6 +364,7 @@ const std::vector<Check>& doctor_checks() {
       {"scheduler", "version", judge_scheduler_version},
       {"scheduler", "health", judge_scheduler_health},
       {"scheduler", "workers", judge_workers},
+      {"scheduler", "certificates", judge_certificates},
   };
   return kChecks;
 }

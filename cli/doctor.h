@@ -77,6 +77,7 @@ struct Seen {
   // The scheduler.
   bool up_runs = false;  ///< `ablate up` keeps one running here
   std::string address;
+  bool is_elsewhere = false;  ///< it was named by host and port, so that it should be there
   bool answers = false;
   std::string scheduler_error;    ///< where it does not
   std::string scheduler_version;  ///< empty: it does not say
@@ -88,6 +89,12 @@ struct Seen {
     std::string quarantine;              ///< why; empty: it is not in quarantine
   };
   std::vector<Worker> workers;
+  struct Certificate {
+    enum class Kind { kServer, kAuthority, kClient } kind = Kind::kServer;
+    std::string where;  ///< a file, or an address
+    Time ends{};
+  };
+  std::vector<Certificate> certificates;  ///< of the home's fleet, of the scheduler, of the login there
 };
 
 struct Finding {

@@ -17,12 +17,15 @@
 #include <thread>
 
 #include "ablate/v1/workers.grpc.pb.h"
+#include "access/certificates.h"
+#include "access/reach.h"
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "cli/client.h"
 #include "cli/doctor.h"
+#include "cli/logins.h"
 #include "config/document/result_version.h"
 #include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
@@ -249,23 +252,77 @@ std::string this_host() {
   return name.data();
 }
 
+void add_certificates(Seen& seen, const std::string& pem, Seen::Certificate::Kind kind,
+                      const std::string& where) {
+  const auto terms = access::terms_of(pem);
+  if (!terms.empty()) seen.certificates.push_back({.kind = kind, .where = where, .ends = terms.front().ends});
+}
+
+/// Of a fleet that was made here.
+void look_at_fleet(Seen& seen, const fs::path& fleet) {
+  using Kind = Seen::Certificate::Kind;
+  const auto look = [&](const fs::path& file, Kind kind) {
+    try {
+      if (std::error_code unknown; fs::is_regular_file(file, unknown))
+        add_certificates(seen, read_file(file), kind, file.string());
+    } catch (const Error&) {  // another user's
+    }
+  };
+  look(fleet / "server.crt", Kind::kServer);
+  look(fleet / "ca.crt", Kind::kAuthority);
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator{fleet / "clients", absent})
+    if (entry.path().extension() == ".crt") look(entry.path(), Kind::kClient);
+}
+
+void look_at_login(Seen& seen, const access::ClientAccess& login) {
+  using Kind = Seen::Certificate::Kind;
+  if (!login.tls) return;
+  add_certificates(seen, access::shown_certificates(seen.address), Kind::kServer,
+                   "the certificate of " + seen.address);
+  add_certificates(seen, login.authorities, Kind::kAuthority,
+                   "the authority of the login at " + seen.address);
+  try {
+    if (login.own.given())
+      add_certificates(seen, read_file(login.own.certificate), Kind::kClient, login.own.certificate.string());
+  } catch (const Error&) {  // the call says why
+  }
+}
+
 void look_at_scheduler(Seen& seen, const Context& context) {
   seen.address = context.scheduler();
+  seen.is_elsewhere = !seen.address.starts_with("unix:");
+  look_at_fleet(seen, context.home() / "fleet");
+  access::ClientAccess login;
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  try {
+    login = access_to(seen.address);
+    credentials = access::channel_credentials(login);
+  } catch (const Error& error) {
+    seen.scheduler_error = error.what();
+    seen.is_elsewhere = true;
+    return;
+  }
+  look_at_login(seen, login);
   seen.up_runs = running_up(context).has_value() && seen.address == "unix:" + context.socket().string();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto stub = ablate::v1::Workers::NewStub(
-      grpc::CreateCustomChannel(seen.address, grpc::InsecureChannelCredentials(), arguments));
+  const auto stub =
+      ablate::v1::Workers::NewStub(grpc::CreateCustomChannel(seen.address, credentials, arguments));
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + kAnswerPatience);
   ablate::v1::ListWorkersResponse list;
   const grpc::Status status = stub->ListWorkers(&call, {}, &list);
   seen.answers = status.ok();
-  if (!status.ok())
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
     seen.scheduler_error =
-        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED
-            ? fmt::format("it gave no answer within {} s at {}", kAnswerPatience.count(), seen.address)
-            : fmt::format("none answers at {}", seen.address);
+        fmt::format("it gave no answer within {} s at {}", kAnswerPatience.count(), seen.address);
+  else if (status.error_code() == grpc::StatusCode::UNAVAILABLE && seen.is_elsewhere)
+    seen.scheduler_error = unreached(seen.address, login).what();
+  else if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
+    seen.scheduler_error = fmt::format("none answers at {}", seen.address);
+  else if (!status.ok())
+    seen.scheduler_error = status.error_message();
   const auto said = [&](const char* key) {
     const auto& metadata = call.GetServerTrailingMetadata();
     const auto found = metadata.find(key);

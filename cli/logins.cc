@@ -42,12 +42,19 @@ access::ClientAccess access_to(const std::string& address) {
   const auto logins = read_logins();
   const auto known = logins.find(address);
   if (known == logins.end() || !known->is_object()) return {};
-  return {.tls = true, .authorities = known->value("ca", ""), .token = known->value("token", "")};
+  return {.tls = true,
+          .authorities = known->value("ca", ""),
+          .token = known->value("token", ""),
+          .own = {.certificate = known->value("certificate", ""), .key = known->value("key", "")}};
 }
 
 void keep_login(const std::string& address, const access::ClientAccess& login) {
   auto logins = read_logins();
   logins[address] = {{"ca", login.authorities}, {"token", login.token}};
+  if (login.own.given()) {  // where they are, for they are renewed
+    logins[address]["certificate"] = fs::absolute(login.own.certificate).string();
+    logins[address]["key"] = fs::absolute(login.own.key).string();
+  }
   access::write_secret(logins_file(), logins.dump(2) + "\n");
 }
 

@@ -94,6 +94,7 @@ std::string hours_text(double hours) {
 /// How long what is left takes, what that follows from, and why some of it is missing.
 std::string time_text(const SweepPlan& plan) {
   std::string text;
+  if (!plan.resources().empty()) text += fmt::format("a trial takes {}\n", plan.resources());
   if (plan.has_gpu_hours()) {
     const auto& hours = plan.gpu_hours();
     text += fmt::format("what is left takes {} GPU hours ({} to {}){}\n", hours_text(hours.value()),

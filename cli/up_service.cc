@@ -2,13 +2,18 @@
 #include "cli/up_service.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <thread>
 
 #include "base/child_process.h"
 #include "base/error.h"
@@ -175,6 +180,63 @@ void check_up(const Context& context, const UpOptions& options) {
   expect_programs();
   ask_worker(context, options);
   make_home(context);
+}
+
+namespace {
+
+/// Who listens on a Unix socket; nothing: nobody.
+std::optional<ucred> listener_of(const fs::path& socket) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (socket.native().size() >= sizeof address.sun_path) return std::nullopt;
+  std::ranges::copy(socket.native(), std::begin(address.sun_path));
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) throw system_error("cannot make a socket", errno);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  const bool there = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                     ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  ::close(fd);
+  return there ? std::optional{peer} : std::nullopt;
+}
+
+/// "process 812 (ablate-scheduler)".
+std::string process_text(pid_t process) {
+  std::string name;
+  std::getline(std::ifstream{fmt::format("/proc/{}/cmdline", process)}, name, '\0');
+  name = fs::path{name}.filename();
+  return fmt::format("process {}{}", process, name.empty() ? "" : fmt::format(" ({})", name));
+}
+
+/// The process that has the results file; 0: none, or it does not say.
+pid_t holder_of(const fs::path& store) {
+  const fs::path file = store.string() + ".lock";
+  std::error_code unknown;
+  if (!fs::exists(file, unknown) || FileLock::try_lock(file)) return 0;
+  pid_t holder = 0;
+  std::ifstream{file} >> holder;
+  return holder;
+}
+
+}  // namespace
+
+void expect_no_scheduler(const Context& context, const FileLock&) {
+  constexpr auto kPatience = 3s;  // one that an 'up' left behind that was killed is about to end
+  for (auto waited = 0ms;; waited += kTick) {
+    const auto peer = listener_of(context.socket());
+    const pid_t process = peer ? peer->pid : holder_of(context.default_store());
+    if (process == 0) return;
+    if (waited >= kPatience)
+      throw Error{
+          Code::kUnavailable,
+          fmt::format("a scheduler that 'ablate up' did not start has {}: {}; stop it first (kill {}), "
+                      "{}",
+                      peer ? context.socket().string() : context.default_store().string(),
+                      process_text(process), process,
+                      peer
+                          ? "or give it a worker: ablate-worker --scheduler unix:" + context.socket().string()
+                          : "or pass another --home")};
+    std::this_thread::sleep_for(kTick);
+  }
 }
 
 void check_room(const Context& context, const FileLock&) { try_to_write(context.home(), kRoomToStart); }

@@ -31,6 +31,10 @@ void check_up(const Context& context, const UpOptions& options);
 /// Throws: Error when the home's disk is too full to start on.
 void check_room(const Context& context, const FileLock& lock);
 
+/// Throws: Error{kUnavailable} that says whose scheduler runs on this home already, where `up` did not start
+/// it.
+void expect_no_scheduler(const Context& context, const FileLock& lock);
+
 /// Runs scheduler and worker of this machine, starting them again when they die, until a stop signal comes.
 /// `ready` is called once, when the scheduler answers and the worker has connected. Thread: the main one; no
 /// other may run yet. Throws: Error when one of them cannot be kept running.

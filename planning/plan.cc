@@ -139,8 +139,11 @@ void set_forecast(const sweeps::SweepSpec& spec, storage::Database& db, const st
       *plan.mutable_forecast() = *std::move(forecast);
     return;
   }
-  storage::StoredDemand demand{
-      .command = spec.command.has_value(), .data = spec.data, .gpus = spec.gpus, .where = spec.where};
+  storage::StoredDemand demand{.command = spec.command.has_value(),
+                               .data = spec.data,
+                               .gpus = spec.gpus,
+                               .where = spec.where,
+                               .split = spec.split};
   std::vector<storage::LeftOfRow> rows;
   std::map<std::string, double> predicted;
   for (std::size_t i = 0; i < spec.rows.size(); ++i) {
@@ -225,6 +228,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
   message.set_counts_missing(counts.missing);
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
+  if (spec.split.any()) message.set_resources(spec.split.words(spec.gpus));
   for (const auto& doubt : spec.doubts) message.add_notes(doubt);
   if (spec.seeds_rule) {
     message.set_seeds(spec.seeds_rule->max);

@@ -44,6 +44,12 @@ Arguments TrainCommand::arguments() const {
       .add(flag::kThreads, threads)
       .add(flag::kDevice, device)
       .add(flag::kRanks, ranks > 1 ? ranks : 0)
+      .add(flag::kNodes, node.nodes > 1 ? node.nodes : 0)
+      .add(flag::kNode, node.node)
+      .add(flag::kFirstRank, node.first_rank)
+      .add(flag::kLocalRanks, node.nodes > 1 ? node.local_ranks : 0)
+      .add(flag::kAddress, node.address)
+      .add(flag::kJoin, node.join)
       .take();
 }
 

@@ -14,14 +14,20 @@ namespace abl::protocol {
 
 /// The commands and flags that other programs give, by the names that the trainer declares them with.
 namespace flag {
+inline constexpr const char* kAddress = "--address";
 inline constexpr const char* kBound = "--bound";
 inline constexpr const char* kConfig = "--config";
 inline constexpr const char* kDataRoot = "--data-root";
 inline constexpr const char* kDeterministic = "--deterministic";
 inline constexpr const char* kDevice = "--device";
+inline constexpr const char* kFirstRank = "--first-rank";
 inline constexpr const char* kFrom = "--from";
+inline constexpr const char* kJoin = "--join";
 inline constexpr const char* kJson = "--json";
+inline constexpr const char* kLocalRanks = "--local-ranks";
 inline constexpr const char* kName = "--name";
+inline constexpr const char* kNode = "--node";
+inline constexpr const char* kNodes = "--nodes";
 inline constexpr const char* kOpen = "--open";
 inline constexpr const char* kOutput = "--output";
 inline constexpr const char* kPoints = "--points";
@@ -41,6 +47,10 @@ inline constexpr const char* kVersion = "--version";
 inline constexpr const char* kWeights = kWeightsFlag.flag;
 }  // namespace flag
 
+/// The environment's variable with the key of a run over several machines: a text that its ranks share and
+/// nobody else knows.
+inline constexpr const char* kRanksKey = "ABLATE_RANKS_KEY";
+
 using Arguments = std::vector<std::string>;
 
 /// Trains a trial, or goes on with it.
@@ -52,7 +62,14 @@ struct TrainCommand {
   NamedPaths weights;
   int threads = 0;
   std::string device;
-  int ranks = 0;  ///< 1 needs no flag
+  int ranks = 0;  ///< of all machines; 1 needs no flag
+  /// Of a run over several machines: what of it this one does.
+  struct Node {
+    int node = 0, nodes = 1;
+    int first_rank = 0, local_ranks = 0;
+    std::string address;  ///< at which the other machines reach it
+    std::string join;     ///< HOST:PORT, where its ranks find the others; of the first one empty
+  } node{};
   Arguments arguments() const;
 };
 

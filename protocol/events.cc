@@ -93,6 +93,13 @@ Checkpoint read_checkpoint(const json& event) {
   return checkpoint;
 }
 
+Rendezvous read_rendezvous(const json& event) {
+  constexpr std::size_t kLongest = 300;  // of a host's name 253
+  Rendezvous rendezvous{.address = text_of(event, "address")};
+  if (rendezvous.address.empty() || rendezvous.address.size() > kLongest) throw wrong("address", "HOST:PORT");
+  return rendezvous;
+}
+
 /// What a program calls otherwise stays in the text, which is all that becomes of a level.
 Log read_log(const json& event) {
   const std::string level = text_of(event, "level", std::string{name_of(LogLevel::kInfo)});
@@ -153,6 +160,10 @@ json document_of(const Checkpoint& checkpoint) {
   return document;
 }
 
+json document_of(const Rendezvous& rendezvous) {
+  return {{"event", "rendezvous"}, {"address", rendezvous.address}};
+}
+
 json document_of(const End& end) {
   json event{{"event", "end"}, {"status", name_of(end.status)}};
   if (!end.reason.empty()) event["reason"] = end.reason;
@@ -185,6 +196,7 @@ std::optional<Event> parse_event(const nlohmann::json& object) {
   if (name == "metric") return read_metric(object);
   if (name == "log") return read_log(object);
   if (name == "checkpoint") return read_checkpoint(object);
+  if (name == "rendezvous") return read_rendezvous(object);
   if (name == "end") return read_end(object);
   return std::nullopt;
 }
@@ -223,6 +235,8 @@ void JsonLines::best_checkpoint(std::int64_t step, const std::filesystem::path& 
                                 const std::string& sha256, const std::filesystem::path& best) {
   say(Checkpoint{.step = step, .path = path, .sha256 = sha256, .best = best});
 }
+
+void JsonLines::rendezvous(const std::string& address) { say(Rendezvous{.address = address}); }
 
 void JsonLines::end(Status status, const std::string& reason, bool retryable) {
   fail_point(FailPoint::kBeforeTrainerEnd);

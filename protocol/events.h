@@ -44,6 +44,10 @@ struct Checkpoint {
   std::string sha256;          ///< empty: it did not say
   std::filesystem::path best;  ///< of the best evaluation so far: where the same file stays; empty: it is not
 };
+/// Where the ranks of other machines find those of this one.
+struct Rendezvous {
+  std::string address;  ///< HOST:PORT
+};
 /// What of the machine made a run fail: another machine may have it.
 struct Fault {
   enum class Part { kDisk, kDevice, kData };
@@ -80,7 +84,7 @@ constexpr std::string_view name_of(End::Status status) {
   }
   return {};
 }
-using Event = std::variant<Start, Metric, Log, Checkpoint, End>;
+using Event = std::variant<Start, Metric, Log, Checkpoint, Rendezvous, End>;
 
 /// Reads an event as leniently as programs write it: a step may be 3.0 or "3", keys that have a default may
 /// be missing, unknown ones are left out. Nothing where the object is no event, or one of an unknown name.
@@ -109,6 +113,8 @@ class Events {
     (void)best;
     checkpoint(step, path, sha256);
   }
+  /// Of a run over several machines, once they may come.
+  virtual void rendezvous(const std::string& address) { (void)address; }
   virtual void end(Status status, const std::string& reason, bool retryable) = 0;
   /// In place of `end`, of a run that failed and knows whose failure it is.
   virtual void end_as(FailureClass failure, const std::string& reason, bool retryable) {
@@ -137,6 +143,7 @@ class JsonLines final : public Events {
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
   void best_checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256,
                        const std::filesystem::path& best) override;
+  void rendezvous(const std::string& address) override;
   void end(Status status, const std::string& reason, bool retryable) override;
   void end_as(FailureClass failure, const std::string& reason, bool retryable) override;
   void end_by(const Fault& fault, const std::string& reason) override;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/nearest_name.h"
+#include "base/printable.h"
 
 namespace abl::protocol {
 namespace {
@@ -56,7 +57,7 @@ class Expression::Parser {
  private:
   [[noreturn]] static void fail(std::size_t place, const std::string& message,
                                 const std::string& nearest = {}) {
-    throw ExpressionError{place, message, nearest};
+    throw ExpressionError{place, printable_line(message), nearest};  // it has parts of the text
   }
   void skip() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;

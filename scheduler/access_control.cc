@@ -321,14 +321,14 @@ void AccessControl::end(const std::string& token, grpc::ServerContextBase* call)
 
 /// Under the lock: a call that ends meanwhile waits for it in `end`, so that each that is in the set is
 /// there.
-void AccessControl::cancel_calls(const std::string& token) {
+void AccessControl::cancel_calls(const std::string& token, const grpc::ServerContextBase* but) {
   if (one_ended_) one_ended_();
   const auto calls = calls_.find(token);
   if (calls == calls_.end()) return;
   const std::vector<grpc::ServerContextBase*> all{calls->second.begin(), calls->second.end()};
   for (grpc::ServerContextBase* call : all) {
     const auto still = calls_.find(token);
-    if (still != calls_.end() && still->second.contains(call)) call->TryCancel();
+    if (call != but && still != calls_.end() && still->second.contains(call)) call->TryCancel();
   }
 }
 
@@ -402,11 +402,11 @@ void AccessControl::follow_used(const std::string& id) {
     known->second.record.used = clock_.now();
 }
 
-void AccessControl::follow_revoked(const std::string& id) {
+void AccessControl::follow_revoked(const std::string& id, const grpc::ServerContextBase* but) {
   const std::lock_guard lock{mutex_};
   if (const auto known = tokens_.find(id); known != tokens_.end())
     known->second.record.revoked = clock_.now();
-  cancel_calls(id);
+  cancel_calls(id, but);
 }
 
 access::Token AccessControl::make_join_token(const std::string& name, Time expires) {

@@ -82,7 +82,8 @@ class AccessControl {
   // What the store has done is to be done here, before it is answered.
   void follow_added(const storage::TokenDigest& token);
   void follow_used(const std::string& id);
-  void follow_revoked(const std::string& id);
+  /// `but`: the call that asked for it goes on to its answer, whosever token it was.
+  void follow_revoked(const std::string& id, const grpc::ServerContextBase* but = nullptr);
 
   /// A token with which one worker of the fleet may join until then, for whoever starts it. Waits until it is
   /// stored: not to be called on the coordinator's thread. Throws: as TokenStore::add.
@@ -102,7 +103,7 @@ class AccessControl {
   grpc::Status recognise(std::string_view authorization, Caller& caller) const;
   void begin(const std::string& token, grpc::ServerContextBase* call);
   void end(const std::string& token, grpc::ServerContextBase* call);
-  void cancel_calls(const std::string& token);
+  void cancel_calls(const std::string& token, const grpc::ServerContextBase* but = nullptr);
   void note_expiry();
 
   storage::Writer& writer_;

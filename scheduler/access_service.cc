@@ -143,7 +143,7 @@ grpc::ServerUnaryReactor* AccessService::RevokeToken(Context* context,
       [id = request->id(), now = clock_.now()](storage::Database& db) {
         return to_proto(TokenStore{db}.revoke(id, now), now);
       },
-      [this, id = request->id()] { control_.follow_revoked(id); });
+      [this, context, id = request->id()] { control_.follow_revoked(id, context); });
 }
 
 grpc::ServerUnaryReactor* AccessService::Join(Context* context, const ablate::v1::JoinRequest* request,

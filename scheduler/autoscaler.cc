@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers
         made.push_back(std::make_unique<launchers::SshLauncher>(
             launchers::SshOptions{.store_id = store_id.substr(0, kStoreIdLetters),
                                   .scheduler = config.scheduler,
-                                  .sockets = store.string() + ".ssh"},
+                                  .sockets = store.parent_path() / ".ssh"},
             queues, clock));
         break;
     }
@@ -222,6 +222,18 @@ void Autoscaler::look(const std::stop_token& stop) {
   if (std::exchange(state->save, false)) save(*state);
 }
 
+namespace {
+
+/// That a worker has to have: of a trial that takes fewer too, the fewest. Those that only several workers
+/// together have are not counted: pilots take no part in such trials.
+int gpus_of_one(const Demand& demand) {
+  const auto& split = demand.split;
+  if (split.most_nodes > 0) return demand.gpus / split.most_nodes;
+  return split.least_gpus > 0 ? split.least_gpus : demand.gpus;
+}
+
+}  // namespace
+
 /// What waits, with the queues whose workers could run it.
 std::vector<launchers::WaitingTrials> Autoscaler::waiting_for(const State& state,
                                                               const Figures::Needs& needs) const {
@@ -231,7 +243,7 @@ std::vector<launchers::WaitingTrials> Autoscaler::waiting_for(const State& state
   for (const WorkQueue::Waiting& waiting : needs.waiting) {
     launchers::WaitingTrials& kind = all.emplace_back(launchers::WaitingTrials{
         .trials = waiting.trials,
-        .gpus = waiting.demand.gpus,
+        .gpus = gpus_of_one(waiting.demand),
         .takes = std::chrono::ceil<std::chrono::seconds>(with_reserve(waiting.takes))});
     for (std::size_t i = 0; i < workers.size(); ++i)
       if (could_take(waiting.demand, workers[i])) kind.queues.insert(i);

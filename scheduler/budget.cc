@@ -20,7 +20,8 @@ using storage::SweepId;
 /// few.
 Milliseconds under_way(Database& db, SweepId sweep, Time now) {
   return Milliseconds{db.prepared(R"sql(
-          SELECT COALESCE(SUM(MAX(0, :now - run.leased_ms) * MAX(1, t.gpus)), 0)
+          SELECT COALESCE(SUM(MAX(0, :now - run.leased_ms) * MAX(1, COALESCE(NULLIF(json_array_length(run.slots), 0), t.gpus)
+                   + COALESCE((SELECT SUM(json_array_length(p.slots)) FROM run_part p WHERE p.run_id = run.id), 0))), 0)
           FROM run INDEXED BY run_under_way CROSS JOIN trial t ON t.id = run.trial_id
           WHERE run.state IN ('leased', 'running')
             AND EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = t.id AND st.withdrawn = 0 AND st.sweep_id IN (

@@ -150,6 +150,9 @@ class Coordinator {
   void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);
   void batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch);
   void refusal(const std::shared_ptr<const Session>& session, const ablate::v1::Refused& refused);
+  void part_ended(const std::shared_ptr<const Session>& session, const ablate::v1::PartEnded& ended);
+  void send_parts(const std::vector<std::pair<std::string, ablate::v1::Assign>>& parts);
+  void stop_parts(storage::RunId run);
   bool current(const Session& session) const;
   void apply(const Session* session, const Reported& report);
   void stop_runs(const std::vector<storage::RunId>& runs, const std::string& reason);

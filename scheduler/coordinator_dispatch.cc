@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gets what waits, and why the rest waits.
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -18,6 +20,14 @@ namespace {
 using ablate::v1::SchedulerMessage;
 using storage::Database;
 using storage::RunId;
+
+/// "gpu-01", or "gpu-01, together with gpu-02 and gpu-03".
+std::string workers_text(const Pick& pick) {
+  std::string text = pick.worker;
+  for (std::size_t i = 0; i < pick.parts.size(); ++i)
+    text += (i == 0 ? ", together with " : i + 1 < pick.parts.size() ? ", " : " and ") + pick.parts[i].worker;
+  return text;
+}
 
 }  // namespace
 
@@ -64,7 +74,12 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
   const ablate::v1::Assign& assign = dispatched->assign;
   publish(dispatched->sweeps);
   const auto session = fleet_.session(pick.placement.session);
-  if (!session) return give_back(assign.run());
+  if (!session || std::ranges::any_of(pick.placement.parts, [&](const Placement::Part& part) {
+        return !fleet_.session(part.session);
+      })) {
+    fleet_.unmark(pick.placement);
+    return give_back(assign.run());
+  }
   fleet_.occupy(session->id, assign.run(), pick.placement.slots,
                 {.priority = pick.priority,
                  .resumable = !pick.demand.command,
@@ -72,6 +87,8 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
                  .memory_bytes = pick.demand.packs ? pick.demand.memory_bytes : 0,
                  .beside = pick.placement.beside},
                 clock_.steady());
+  for (const Placement::Part& part : pick.placement.parts)
+    fleet_.occupy_part(part.session, assign.run(), part.slots);
   quarantine_.began(session->hello.name(), queue_.claimants(assign.trial()));
   figures_.leases.add();
   log_info({{"run", assign.run()},
@@ -79,7 +96,7 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
             {"attempt", assign.attempt()},
             {"worker", session->hello.name()}},
            "run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
-           session->hello.name());
+           workers_text(pick));
   SchedulerMessage message;
   *message.mutable_assign() = assign;
   if (mark_) mark_(*message.mutable_assign());

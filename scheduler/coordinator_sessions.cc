@@ -8,7 +8,9 @@
 #include "base/fail_point.h"
 #include "base/log.h"
 #include "scheduler/coordinator.h"
+#include "scheduler/dispatch.h"
 #include "scheduler/status.h"
+#include "storage/part_store.h"
 #include "storage/queue_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -31,6 +33,28 @@ SchedulerMessage stop_message(RunId run, const std::string& reason) {
   return message;
 }
 
+/// What a worker that comes back does of other workers' runs.
+struct Parts {
+  std::vector<storage::RunPart> here;  // of runs under way: its slots are theirs
+  std::vector<RunId> over;             // that it still has, and is to drop
+  std::vector<std::pair<std::string, ablate::v1::Assign>>
+      to_start;  // that it has not been told of, or has lost
+};
+
+Parts settle_parts(Database& db, const ablate::v1::Hello& hello, const LeasePolicy& policy) {
+  Parts parts{.here = storage::PartStore{db}.under_way_on(hello.name())};
+  std::map<RunId, std::string> has{hello.parts().begin(), hello.parts().end()};
+  for (const storage::RunPart& part : parts.here) {
+    const auto named = has.extract(part.run);
+    if (!named.empty() && named.mapped() == storage::TrialStore{db}.run(part.run).token) continue;
+    if (!named.empty()) parts.over.push_back(part.run);  // of another results file
+    for (auto& each : part_assignments(db, part.run, policy))
+      if (each.first == hello.name()) parts.to_start.push_back(std::move(each));
+  }
+  for (const auto& [run, token] : has) parts.over.push_back(run);
+  return parts;
+}
+
 }  // namespace
 
 void Coordinator::drain(const std::string& worker, const std::optional<std::string>& reason,
@@ -47,6 +71,8 @@ void Coordinator::drain(const std::string& worker, const std::optional<std::stri
         if (!reason) storage::WorkerStore{db}.set_quarantine(worker, std::nullopt);
         std::vector<RunId> runs;
         if (stop_running) runs = storage::TrialStore{db}.under_way_on(worker);
+        if (stop_running)  // those that it takes part in stop as a whole
+          for (const auto& part : storage::PartStore{db}.under_way_on(worker)) runs.push_back(part.run);
         storage::TrialStore{db}.ask_to_stop(runs, kDrained);
         return Drained{std::move(runs), std::move(why)};
       },
@@ -85,6 +111,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
     std::vector<storage::RunUnderWay> under_way;
     std::optional<std::string> drained;
     std::optional<storage::WorkerRecord::Quarantine> quarantine;
+    Parts parts;
   };
   commit(
       [this, session, name](Database& db) {
@@ -99,7 +126,8 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
         return Result{std::move(reports), storage::TrialStore{db}.runs_under_way_on(name),
-                      storage::WorkerStore{db}.drained(name), storage::WorkerStore{db}.quarantine(name)};
+                      storage::WorkerStore{db}.drained(name), storage::WorkerStore{db}.quarantine(name),
+                      settle_parts(db, session->hello, policy_)};
       },
       [this, session, name](std::exception_ptr error, const Result& result) {
         const std::vector<Reported>& reports = result.reports;
@@ -113,7 +141,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
           if (const auto found = continuing.find(run.id); found != continuing.end()) found->second = run;
         std::vector<storage::RunUnderWay> runs;
         for (auto& [id, run] : continuing) runs.push_back(std::move(run));
-        if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
+        if (const auto replaced = fleet_.add(session, runs, clock_.steady(), result.parts.here))
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
         fleet_.set_drained(name, result.drained);
@@ -142,6 +170,14 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_depot_every_ms(static_cast<std::uint32_t>(depot_every_.count()));
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
+        for (const RunId run : result.parts.over) {
+          SchedulerMessage fenced;
+          fenced.mutable_fenced()->set_run(run);
+          fenced.mutable_fenced()->set_reason("the run is over");
+          fenced.mutable_fenced()->set_part(true);
+          session->channel->send(std::move(fenced));
+        }
+        send_parts(result.parts.to_start);
         feed_.publish(storage::Change{});
         explain_now_ = true;
         look_at_queue();
@@ -157,6 +193,8 @@ void Coordinator::receive(const std::shared_ptr<const Session>& session,
       return batch(session, message.batch());
     case ablate::v1::WorkerMessage::kRefused:
       return refusal(session, message.refused());
+    case ablate::v1::WorkerMessage::kPartEnded:
+      return part_ended(session, message.part_ended());
     case ablate::v1::WorkerMessage::kHello:
       return session->channel->close({Code::kInvalidArgument, "a second Hello in one session"});
     case ablate::v1::WorkerMessage::BODY_NOT_SET:
@@ -227,6 +265,7 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
         Reported report = store_batch(db, session->hello.name(), batch, first, clock_.moment(),
                                       batch.has_ended() ? fleet_.beside(batch.run(), clock_.steady()) : 0);
         judge(db, session->hello.name(), batch.series_size() > 0, report);
+        if (!batch.rendezvous().empty()) report.parts = part_assignments(db, batch.run(), policy_);
         return report;
       },
       [this, session, arrived, run = batch.run(), measured = batch.series_size() > 0](
@@ -242,6 +281,7 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
           queue_.ran(report.claimants, *report.took);
         const bool probe = report.ended && fleet_.is_probe(run);
         apply(session.get(), report);
+        send_parts(report.parts);
         learn(session->hello.name(), measured, probe, report);
         grow_on();
         if (report.ended || report.through) look_at_queue();
@@ -273,6 +313,51 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
         grow_on();
         look_at_queue();
       });
+}
+
+void Coordinator::part_ended(const std::shared_ptr<const Session>& session,
+                             const ablate::v1::PartEnded& ended) {
+  commit(
+      [session, ended](Database& db) {
+        const storage::TrialStore trials{db};
+        return trials.under_way(ended.run()) && trials.run(ended.run()).token == ended.token();
+      },
+      [this, session, ended](std::exception_ptr error, bool under_way) {
+        log_info({{"run", ended.run()}, {"worker", session->hello.name()}}, "{}'s part of run {} is over{}{}",
+                 session->hello.name(), ended.run(), ended.reason().empty() ? "" : ": ", ended.reason());
+        if (!fleet_.release_part(session->id, ended.run())) return;
+        // the trainers tell each other, unless this one never met the others
+        if (const auto leader = fleet_.session_with(ended.run());
+            leader && !error && under_way && ended.failed()) {
+          SchedulerMessage message = stop_message(
+              ended.run(),
+              fmt::format("worker {}, which takes part in it: {}", session->hello.name(), ended.reason()));
+          message.mutable_stop()->set_lost(true);
+          leader->channel->send(std::move(message));
+        }
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+void Coordinator::send_parts(const std::vector<std::pair<std::string, ablate::v1::Assign>>& parts) {
+  for (const auto& [worker, assign] : parts) {
+    const auto session = fleet_.session_of(worker);
+    if (!session) continue;  // it hears of it when it comes back
+    SchedulerMessage message;
+    *message.mutable_assign() = assign;
+    if (mark_) mark_(*message.mutable_assign());
+    session->channel->send(std::move(message));
+  }
+}
+
+/// Of a run that has ended: the other workers' trainers know, and are to be gone soon.
+void Coordinator::stop_parts(RunId run) {
+  for (const auto& session : fleet_.sessions_with_part_of(run)) {
+    SchedulerMessage message = stop_message(run, "the run has ended");
+    message.mutable_stop()->set_part(true);
+    session->channel->send(std::move(message));
+  }
 }
 
 void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
@@ -357,6 +442,7 @@ void Coordinator::apply(const Session* session, const Reported& report) {
   if (session && report.wrong_weights)
     fleet_.refuse_weights(session->id, *report.wrong_weights, report.fenced);
   if (report.ended || !report.fenced.empty()) fleet_.release(report.run, clock_.steady());
+  if (report.ended) stop_parts(report.run);
   publish(report.sweeps, report.run);
 }
 

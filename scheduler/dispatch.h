@@ -13,6 +13,7 @@
 #include "scheduler/placement.h"
 #include "scheduler/work_queue.h"
 #include "storage/database.h"
+#include "storage/part_store.h"
 
 /// One look at the queue: which trials go where, decided in memory, and their leases, stored as one change.
 namespace abl::scheduler {
@@ -22,6 +23,7 @@ struct Pick {
   Placement placement;
   Demand demand;
   std::string worker, host;
+  std::vector<storage::RunPart> parts{};  ///< of the other workers, where several run it; without the run
   int priority = 0;
   bool quick = false;                    ///< runs of its sweep are known to be short
   std::vector<storage::RunId> beside{};  ///< the runs that it is put beside, but for those of the same look
@@ -48,6 +50,12 @@ struct Dispatched {
   ablate::v1::Assign assign;
   std::vector<std::string> sweeps;  ///< that want the trial
 };
+
+/// Assignments of the other workers' parts of a run under way, by the workers' names. Empty where its ranks'
+/// meeting place is not known yet, or one worker has it alone.
+std::vector<std::pair<std::string, ablate::v1::Assign>> part_assignments(storage::Database& db,
+                                                                         storage::RunId run,
+                                                                         const LeasePolicy& policy);
 
 /// What became of picks.
 struct Leased {

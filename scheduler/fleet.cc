@@ -52,6 +52,12 @@ void Fleet::mark(const Entry& entry, std::uint32_t slot) {
                               entry.runs.at(line->second.runs.front()).memory_bytes > 0);
   marked->clearing = runs == 1 && entry.runs.at(line->second.runs.front()).stopping;
   marked->sharing = 0, marked->used = 0;
+  if (std::ranges::any_of(entry.parts,
+                          [slot](const auto& part) { return std::ranges::count(part.second, slot) > 0; })) {
+    marked->busy = marked->slow = true;
+    marked->clearing = false;
+    return;
+  }
   if (runs != 1) return;
   std::set<storage::RunId> executing = line->second.beside;
   executing.insert(line->second.runs.front());
@@ -190,7 +196,8 @@ std::map<std::string, std::vector<ablate::v1::DataOnWorker>> Fleet::data() const
 }
 
 std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
-                                          const std::vector<storage::RunUnderWay>& runs, Time now) {
+                                          const std::vector<storage::RunUnderWay>& runs, Time now,
+                                          const std::vector<storage::RunPart>& parts) {
   const ablate::v1::Hello& hello = session->hello;
   std::shared_ptr<const Session> replaced = session_of(hello.name());
   if (replaced) remove(replaced->id);
@@ -206,13 +213,16 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                      .result_version = static_cast<int>(hello.result_version()),
                      .allows_commands = hello.allows_commands(),
                      .takes_sources = hello.takes_sources(),
+                     .joins = !hello.address().empty(),
                      .draining = hello.draining(),
                      .data = {.names = {hello.data().begin(), hello.data().end()}},
                      .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};
   if (hello.has_time_left_ms()) {
     constexpr std::uint64_t kLongest = std::chrono::milliseconds{std::chrono::years{1000}}.count();
-    worker.whole = worker.left = Milliseconds{std::min(hello.time_left_ms(), kLongest)};
-    worker.ends = now + worker.whole;
+    worker.left = Milliseconds{std::min(hello.time_left_ms(), kLongest)};
+    worker.ends = now + worker.left;
+    // of one that connects again more than is left
+    worker.whole = std::max(worker.left, Milliseconds{std::min(hello.time_in_all_ms(), kLongest)});
   }
   for (const ablate::v1::Slot& slot : hello.slots()) {
     worker.slots.push_back({.index = slot.index(),
@@ -231,6 +241,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
         line.beside.insert(id);
     }
   }
+  for (const storage::RunPart& part : parts) entry.parts[part.run] = part.slots;
   for (auto& [id, held] : entry.runs) held.leased = now;  // from now on it is known what is beside it
   for (const storage::RunUnderWay& run : runs) {
     const bool waits = std::ranges::any_of(run.slots, [&](std::uint32_t slot) {
@@ -250,6 +261,8 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
   for (const auto& place : hello.data_places()) entry.data[place.name()] = place;
   const Entry& added = entries_.emplace(session->id, std::move(entry)).first->second;
   for (const auto& [slot, line] : added.lines) mark(added, slot);
+  for (const auto& [run, slots] : added.parts)
+    for (const std::uint32_t slot : slots) mark(added, slot);
   for (const auto& [run, held] : added.runs) count_priority(held, +1);
   note_files(added);
   return replaced;
@@ -375,15 +388,42 @@ void Fleet::release(storage::RunId run, Time now) {
   entry.heard_of.erase(run);
 }
 
+void Fleet::occupy_part(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return;
+  entry->second.parts[run] = slots;
+  for (const std::uint32_t slot : slots) mark(entry->second, slot);
+}
+
+bool Fleet::release_part(std::uint64_t session, storage::RunId run) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return false;
+  const auto part = entry->second.parts.extract(run);
+  if (part.empty()) return false;
+  for (const std::uint32_t slot : part.mapped()) mark(entry->second, slot);
+  return true;
+}
+
+std::vector<std::shared_ptr<const Session>> Fleet::sessions_with_part_of(storage::RunId run) const {
+  std::vector<std::shared_ptr<const Session>> sessions;
+  for (const auto& [id, entry] : entries_)
+    if (entry.parts.contains(run)) sessions.push_back(entry.session);
+  return sessions;
+}
+
 void Fleet::mark_slow(const Placement& placement) {
   for (SlotState& slot : state(placement.session).slots)
     if (std::ranges::find(placement.slots, slot.index) != placement.slots.end()) slot.slow = true;
 }
 
 void Fleet::unmark(const Placement& placement) {
-  const auto entry = entries_.find(placement.session);
-  if (entry == entries_.end()) return;
-  for (const std::uint32_t slot : placement.slots) mark(entry->second, slot);
+  const auto unmark_of = [&](std::uint64_t session, const std::vector<std::uint32_t>& slots) {
+    const auto entry = entries_.find(session);
+    if (entry == entries_.end()) return;
+    for (const std::uint32_t slot : slots) mark(entry->second, slot);
+  };
+  unmark_of(placement.session, placement.slots);
+  for (const Placement::Part& part : placement.parts) unmark_of(part.session, part.slots);
 }
 
 bool Fleet::note_time(Time now) {
@@ -427,6 +467,7 @@ std::vector<storage::RunId> Fleet::recall_for(const Demand& trial, int priority)
 std::vector<storage::RunId> Fleet::preempt_for(const Demand& trial, int priority, std::size_t trials) {
   std::vector<storage::RunId> preempted;
   if (priorities_.empty() || priorities_.begin()->first >= priority) return preempted;
+  if (trial.split.most_nodes > 1) return preempted;  // on one worker alone that would not help
   const auto needed = static_cast<std::size_t>(std::max(1, trial.gpus));
   struct Way {
     Entry* entry = nullptr;

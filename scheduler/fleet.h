@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/placement.h"
+#include "storage/part_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 
@@ -66,10 +67,11 @@ struct Ailments {
 class Fleet {
  public:
   /// Takes a session up that goes on with `runs`, in ascending order. Its Hello says which of them execute in
-  /// which slots; younger ones that were leased for these slots wait there.
-  /// Returns: the session that it replaces (same worker name), or nullptr.
+  /// which slots; younger ones that were leased for these slots wait there. `parts`: what it does of others'
+  /// runs. Returns: the session that it replaces (same worker name), or nullptr.
   std::shared_ptr<const Session> add(std::shared_ptr<const Session> session,
-                                     const std::vector<storage::RunUnderWay>& runs, Time now);
+                                     const std::vector<storage::RunUnderWay>& runs, Time now,
+                                     const std::vector<storage::RunPart>& parts = {});
   /// True when the session was there.
   bool remove(std::uint64_t session);
 
@@ -102,6 +104,12 @@ class Fleet {
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
               const Kind& kind, Time now);
   void release(storage::RunId run, Time now);
+  /// A worker's part of another one's run: nothing else goes into these slots.
+  void occupy_part(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
+  /// Returns: whether it had one.
+  bool release_part(std::uint64_t session, storage::RunId run);
+  /// Of whom a run has parts.
+  std::vector<std::shared_ptr<const Session>> sessions_with_part_of(storage::RunId run) const;
   /// The runs that execute in a slot.
   std::vector<storage::RunId> executing(std::uint64_t session, std::uint32_t slot) const;
   /// Other runs in a run's slot, on the average since it was leased.
@@ -179,8 +187,9 @@ class Fleet {
     std::map<storage::RunId, Held> runs;
     std::set<storage::RunId> heard_of;  // of them, those that have sent a batch
     std::map<std::uint32_t, Line> lines;
-    std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
-    std::map<std::string, ablate::v1::DataPlace> data;        // by name, as it said last
+    std::map<storage::RunId, std::vector<std::uint32_t>> parts;  // of other workers' runs -> slots
+    std::map<Wanted, std::string> wrong_data, wrong_weights;     // how it differs
+    std::map<std::string, ablate::v1::DataPlace> data;           // by name, as it said last
     Ailments ailments;
     Time rests_until{};        // in quarantine
     storage::RunId probe = 0;  // the one run that it has got there

@@ -44,6 +44,7 @@ struct Flags {
   int quarantine_after = 5, pack_at_most = 4;
   std::uint64_t depot_limit_mib = 20 << 10, depot_keep_free_mib = 1 << 10, depot_rate_mib = 100;
   std::string depot_every = "10m";
+  std::size_t pages_each = 32, connections_each = 256;
 };
 
 /// Connections that strangers leave open are not to use up what files need.
@@ -69,6 +70,11 @@ void add_flags(CLI::App& app, Flags& flags) {
          "unix:; read again when it changes")
       ->type_name("FILE");
   app.add_option("--tls-key", flags.tls.key, "Its key, which nobody else may read")->type_name("FILE");
+  app.add_option(
+         "--client-ca", flags.tls.client_authorities,
+         "Ask every client over TLS, worker or person, for a certificate that this authority (PEM) has "
+         "signed, beside its token; ca.crt of 'ablate init-fleet' does, and --client there makes them")
+      ->type_name("FILE");
   app.add_flag(
       "--insecure", flags.insecure,
       "Listen beyond this machine without TLS and tokens: whoever reaches the port does as they like");
@@ -80,6 +86,17 @@ void add_flags(CLI::App& app, Flags& flags) {
          "--http-listen", flags.http_listen,
          "Serve it where other machines reach it, with TLS: 0.0.0.0:8571; people sign in with a token")
       ->type_name("ADDRESS");
+  app.add_option("--pages-each", flags.pages_each,
+                 "Open pages of the dashboard that one token may have, or, without TLS, one address")
+      ->check(abl::whole_number(1, 1024))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
+         "--connections-each", flags.connections_each,
+         "Connections over gRPC that one address may have, beyond which it loses those that say least")
+      ->check(abl::whole_number(1, 16384))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Heartbeat interval of workers")
       ->capture_default_str();
   app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
@@ -177,6 +194,8 @@ int serve(const Flags& flags) {
   options.insecure = flags.insecure;
   options.http_port = flags.http_port;
   options.http_listen = flags.http_listen;
+  options.pages_each = flags.pages_each;
+  options.connections_each = flags.connections_each;
   const abl::scheduler::SchedulerServer server{options};
 
   const std::string ready =

@@ -42,6 +42,13 @@ std::size_t slots_free(const Demand& demand, const WorkerState& worker) {
   });
 }
 
+/// Those that are free now, or as soon as runs that were told to give way have ended.
+std::size_t slots_soon(const Demand& demand, const WorkerState& worker) {
+  return std::ranges::count_if(worker.slots, [&](const SlotState& slot) {
+    return usable(demand, slot) && (!slot.busy || slot.clearing);
+  });
+}
+
 /// Those that are kept for another too.
 std::size_t slots_idle(const Demand& demand, const WorkerState& worker) {
   return std::ranges::count_if(worker.slots,
@@ -128,8 +135,8 @@ Milliseconds wants_left(const Demand& demand, const WorkerState& worker) {
 std::optional<Milliseconds> time_left_for(const Demand& demand, const std::vector<WorkerState>& workers) {
   std::optional<Milliseconds> most;
   for (const WorkerState& worker : workers) {
-    if (slots_free(demand, worker) < slots_needed(demand) || !suits(demand, worker) ||
-        has_time(demand, worker))
+    if (demand.split.most_nodes > 1 || slots_free(demand, worker) < slots_needed(demand) ||
+        !suits(demand, worker) || has_time(demand, worker))
       continue;
     const Milliseconds fits = demand.command ? worker.left * 10 / 11 : worker.left;
     most = std::max(most.value_or(Milliseconds{0}), fits);
@@ -137,12 +144,143 @@ std::optional<Milliseconds> time_left_for(const Demand& demand, const std::vecto
   return most;
 }
 
+bool takes_several(const Demand& demand) { return demand.gpus > 1 || demand.split.most_nodes > 1; }
+
+namespace {
+
+/// Whether several workers may run it: a command has one machine, and so have the weights of other trials.
+bool may_be_divided(const Demand& demand) {
+  return takes_several(demand) && !demand.command && !demand.sources &&
+         (demand.split.most_nodes == 0 || demand.split.most_nodes > 1);
+}
+
+bool may_join(const Demand& demand, const WorkerState& worker) {
+  return worker.joins && !worker.quarantine && may_take(demand, worker);
+}
+
+/// By how many workers its sweep says.
+std::optional<Division> divide_evenly(const Demand& demand, const std::vector<WorkerState>& workers) {
+  const auto& split = demand.split;
+  const int each = demand.gpus == 0 ? 1 : demand.gpus / split.most_nodes;
+  const auto enough = [&](const WorkerState& worker) {
+    return slots_there(demand, worker) >= static_cast<std::size_t>(each);
+  };
+  if (may_be_divided(demand)) {
+    const auto joining = static_cast<int>(std::ranges::count_if(
+        workers, [&](const WorkerState& worker) { return enough(worker) && may_join(demand, worker); }));
+    const int most = std::min(joining, split.most_nodes);
+    if (most >= std::max(2, split.least_nodes))
+      return Division{.workers = most, .slots = most * each, .each = each};
+  }
+  const bool one = std::ranges::any_of(
+      workers, [&](const WorkerState& worker) { return enough(worker) && may_take(demand, worker); });
+  if (split.least_nodes > 1 || !one) return std::nullopt;
+  return Division{.workers = 1, .slots = each, .each = each};
+}
+
+}  // namespace
+
+std::optional<Division> divide(const Demand& demand, const std::vector<WorkerState>& workers) {
+  if (demand.split.most_nodes > 0) return divide_evenly(demand, workers);
+  const std::size_t most = slots_needed(demand);
+  const std::size_t least =
+      demand.split.least_gpus > 0 ? static_cast<std::size_t>(demand.split.least_gpus) : most;
+  std::size_t largest = 0, together = 0;
+  for (const WorkerState& worker : workers) {
+    if (!may_take(demand, worker)) continue;
+    const std::size_t there = slots_there(demand, worker);
+    largest = std::max(largest, there);
+    if (worker.joins && !worker.quarantine) together += there;
+  }
+  largest = std::min(largest, most), together = std::min(together, most);
+  if (largest >= least && (largest >= together || !may_be_divided(demand)))
+    return Division{.slots = static_cast<int>(largest)};
+  if (together >= least && may_be_divided(demand))
+    return Division{.workers = 2, .slots = static_cast<int>(together)};
+  return std::nullopt;
+}
+
+namespace {
+
+/// A worker and how many of its slots are taken for a trial.
+struct Share {
+  WorkerState* worker = nullptr;
+  std::size_t slots = 0;
+};
+
+/// Which workers run a trial together, the one with the lease first: of those that have what `count` tells of
+/// each. Nothing where these are not enough.
+template <class Count>
+std::vector<Share> share_out(const Demand& demand, const Division& division,
+                             std::vector<WorkerState>& workers, Count count) {
+  std::vector<Share> all;
+  const std::size_t least = division.each > 0 ? static_cast<std::size_t>(division.each) : 1;
+  for (WorkerState& worker : workers)
+    if (may_join(demand, worker))
+      if (const std::size_t there = count(worker); there >= least) all.push_back({&worker, there});
+  const auto order = [&](const Share& share) {
+    const bool home = !demand.home.empty() && share.worker->host == demand.home;
+    // evenly: where the gap is smallest; otherwise on as few workers as it takes
+    const auto slots = static_cast<std::int64_t>(share.slots);
+    return std::tuple{!home, division.each > 0 ? slots : -slots, share.worker->session};
+  };
+  std::ranges::sort(all, {}, order);
+  std::vector<Share> chosen;
+  std::size_t left = static_cast<std::size_t>(division.slots);
+  for (const Share& share : all) {
+    if (left == 0) break;
+    const std::size_t taken = std::min(left, division.each > 0 ? least : share.slots);
+    chosen.push_back({share.worker, taken});
+    left -= taken;
+  }
+  if (left > 0) chosen.clear();
+  return chosen;
+}
+
+std::vector<std::uint32_t> take_slots(const Demand& demand, WorkerState& worker, std::size_t count) {
+  std::vector<std::uint32_t> taken;
+  for (SlotState& slot : worker.slots) {
+    if (taken.size() == count) break;
+    if (slot.busy || slot.reserved || !usable(demand, slot)) continue;
+    slot.busy = true;
+    if (demand.packs && demand.memory_bytes > 0)
+      slot.sharing = 1, slot.used = demand.memory_bytes, slot.slow = true;
+    taken.push_back(slot.index);
+  }
+  return taken;
+}
+
+std::optional<Placement> place_on_several(const Demand& demand, const Division& division,
+                                          std::vector<WorkerState>& workers) {
+  const auto shares = share_out(demand, division, workers,
+                                [&](const WorkerState& worker) { return slots_free(demand, worker); });
+  if (shares.empty()) return std::nullopt;
+  Placement placement{.trial = demand.trial, .session = shares[0].worker->session};
+  for (const Share& share : shares)
+    for (SlotState& slot : share.worker->slots)
+      if (!slot.busy) slot.slow = true;  // nothing is leased behind a part of a run
+  placement.slots = take_slots(demand, *shares[0].worker, shares[0].slots);
+  for (std::size_t i = 1; i < shares.size(); ++i)
+    placement.parts.push_back({.session = shares[i].worker->session,
+                               .slots = take_slots(demand, *shares[i].worker, shares[i].slots)});
+  return placement;
+}
+
+}  // namespace
+
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& workers) {
+  std::size_t needed = 1;
+  if (takes_several(demand) || demand.split.any()) {
+    const auto division = divide(demand, workers);
+    if (!division) return std::nullopt;
+    if (division->workers > 1) return place_on_several(demand, *division, workers);
+    needed = static_cast<std::size_t>(division->slots);
+  }
   WorkerState* best = nullptr;
   std::tuple<bool, std::int64_t> best_score;
   for (WorkerState& worker : workers) {
     const std::size_t free = slots_free(demand, worker);
-    if (free < slots_needed(demand) || !may_take(demand, worker)) continue;
+    if (free < needed || !may_take(demand, worker)) continue;
     const bool home = !demand.home.empty() && worker.host == demand.home;
     const auto load = static_cast<std::int64_t>(free);
     const std::tuple score{home, demand.gpus == 0 || demand.spread ? load : -load};
@@ -150,20 +288,13 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& w
   }
   if (!best) return std::nullopt;
   Placement placement{.trial = demand.trial, .session = best->session};
-  for (SlotState& slot : best->slots) {
-    if (placement.slots.size() == slots_needed(demand)) break;
-    if (slot.busy || slot.reserved || !usable(demand, slot)) continue;
-    slot.busy = true;
-    if (demand.packs && demand.memory_bytes > 0)
-      slot.sharing = 1, slot.used = demand.memory_bytes, slot.slow = true;
-    placement.slots.push_back(slot.index);
-  }
+  placement.slots = take_slots(demand, *best, needed);
   best->resting = best->quarantine.has_value();  // until that trial has ended
   return placement;
 }
 
 std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerState>& workers, int depth) {
-  if (slots_needed(demand) != 1) return std::nullopt;
+  if (takes_several(demand)) return std::nullopt;
   WorkerState* best = nullptr;
   SlotState* best_slot = nullptr;
   for (WorkerState& worker : workers) {
@@ -181,7 +312,7 @@ std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerSta
 std::optional<Placement> place_beside(const Demand& demand, std::vector<WorkerState>& workers, int most) {
   constexpr double kUsable = 0.9;                       // of a GPU's memory
   constexpr double kOfEachProcess = 512.0 * (1 << 20);  // CUDA's own, which no trainer counts
-  if (!demand.packs || demand.memory_bytes <= 0 || slots_needed(demand) != 1) return std::nullopt;
+  if (!demand.packs || demand.memory_bytes <= 0 || takes_several(demand)) return std::nullopt;
   WorkerState* best = nullptr;
   SlotState* best_slot = nullptr;
   for (WorkerState& worker : workers) {
@@ -207,20 +338,46 @@ bool sharing_pays(double alone, double shared, double at_once) {
   return alone <= 0 || shared <= 0 || shared * at_once >= kWanted * alone;
 }
 
+namespace {
+
+/// Slots that a worker has to have to be of use to a trial that is divided so.
+std::size_t least_of_one(const Demand& demand, const std::optional<Division>& division) {
+  if (!division) return slots_needed(demand);
+  if (division->each > 0) return static_cast<std::size_t>(division->each);
+  return division->workers > 1 ? 1 : static_cast<std::size_t>(division->slots);
+}
+
+bool could_take(const Demand& demand, const std::optional<Division>& division, const WorkerState& worker) {
+  return (division && division->workers > 1 ? may_join(demand, worker) : may_take(demand, worker)) &&
+         slots_there(demand, worker) >= least_of_one(demand, division);
+}
+
+}  // namespace
+
 bool could_take(const Demand& demand, const WorkerState& worker) {
-  return may_take(demand, worker) && slots_there(demand, worker) >= slots_needed(demand);
+  if (!takes_several(demand)) return could_take(demand, std::nullopt, worker);
+  const std::vector<WorkerState> alone{worker};
+  if (divide(demand, alone)) return true;
+  const auto& split = demand.split;
+  return may_be_divided(demand) &&
+         could_take(
+             demand,
+             Division{.workers = 2,
+                      .each = split.most_nodes > 0 && demand.gpus > 0 ? demand.gpus / split.most_nodes : 0},
+             worker);
 }
 
 void allow_where_it_failed(Demand& demand, const std::vector<WorkerState>& workers) {
   if (demand.failed_on.empty()) return;  // as nearly always
-  if (std::ranges::none_of(workers, [&](const WorkerState& worker) { return could_take(demand, worker); }))
-    demand.failed_on.clear();
+  if (!divide(demand, workers)) demand.failed_on.clear();
 }
 
 bool await(const Demand& demand, std::vector<WorkerState>& workers) {
+  const auto division = divide(demand, workers);
+  if (!division) return false;
   bool any = false;
   for (WorkerState& worker : workers) {
-    if (!could_take(demand, worker)) continue;
+    if (!could_take(demand, division, worker)) continue;
     any = true;
     for (SlotState& slot : worker.slots)
       if (usable(demand, slot)) slot.awaited = true;
@@ -229,18 +386,42 @@ bool await(const Demand& demand, std::vector<WorkerState>& workers) {
 }
 
 bool reserve(const Demand& demand, std::vector<WorkerState>& workers) {
-  const auto soon_free = [&](const WorkerState& worker) {
-    return std::ranges::count_if(worker.slots, [&](const SlotState& slot) {
-      return usable(demand, slot) && (!slot.busy || slot.clearing);
-    });
+  const auto division = divide(demand, workers);
+  if (!division) return false;
+  const auto keep = [&](WorkerState& worker) {
+    for (SlotState& slot : worker.slots)
+      if (usable(demand, slot))
+        slot.reserved = true;  // those that are busy too: nothing goes behind their runs
   };
-  WorkerState* best = nullptr;
+  if (division->workers == 1) {
+    WorkerState* best = nullptr;
+    for (WorkerState& worker : workers)
+      if (could_take(demand, division, worker) &&
+          (!best || slots_soon(demand, worker) > slots_soon(demand, *best)))
+        best = &worker;
+    if (best) keep(*best);
+    return best != nullptr;
+  }
+  // the workers that need least more to be enough, of each as many slots as it takes where these are free
+  std::vector<WorkerState*> all;
   for (WorkerState& worker : workers)
-    if (could_take(demand, worker) && (!best || soon_free(worker) > soon_free(*best))) best = &worker;
-  if (!best) return false;
-  for (SlotState& slot : best->slots)
-    if (usable(demand, slot))
-      slot.reserved = true;  // those that are busy too: nothing goes behind their runs
+    if (could_take(demand, division, worker)) all.push_back(&worker);
+  std::ranges::sort(all, std::ranges::greater{},
+                    [&](const WorkerState* worker) { return slots_soon(demand, *worker); });
+  std::size_t left = static_cast<std::size_t>(division->slots);
+  for (WorkerState* worker : all) {
+    if (left == 0) break;
+    const std::size_t wanted = std::min(
+        left, division->each > 0 ? static_cast<std::size_t>(division->each) : slots_there(demand, *worker));
+    left -= wanted;
+    if (slots_free(demand, *worker) < wanted) {
+      keep(*worker);
+      continue;
+    }
+    std::size_t kept = 0;
+    for (SlotState& slot : worker->slots)
+      if (kept < wanted && usable(demand, slot) && !slot.busy) slot.reserved = true, ++kept;
+  }
   return true;
 }
 
@@ -262,6 +443,43 @@ void unreserve(std::vector<WorkerState>& workers) {
   for (WorkerState& worker : workers)
     for (SlotState& slot : worker.slots) slot.reserved = slot.awaited = false;
 }
+
+namespace {
+
+/// Of a trial that takes several slots and finds no place: what there is of them. `left`: the workers that
+/// have all else that it needs.
+std::string why_gang_waits(const Demand& demand, const std::optional<Division>& division,
+                           const std::vector<const WorkerState*>& left,
+                           const std::vector<WorkerState>& workers) {
+  const std::string needs = demand.split.any() ? demand.split.words(demand.gpus) : gpus(slots_needed(demand));
+  std::size_t largest = 0, together = 0, joining = 0, free = 0;
+  const std::size_t each = least_of_one(demand, division);
+  for (const WorkerState* worker : left) {
+    const std::size_t there = slots_there(demand, *worker);
+    largest = std::max(largest, there);
+    if (!may_join(demand, *worker)) continue;
+    together += there, free += slots_idle(demand, *worker);
+    joining += there >= each;
+  }
+  if (!division && demand.gpus > 0 && largest == 0)
+    return fmt::format("needs {}; no connected worker has one", needs);
+  if (!division && (!may_be_divided(demand) || (together == 0 && !demand.split.any())))
+    return fmt::format("needs {} of one worker; the largest has {}", needs, largest);
+  if (!division && demand.split.most_nodes > 1)
+    return fmt::format("needs {}; {} of the connected workers can take part (start workers with --address)",
+                       needs, joining);
+  if (!division)
+    return fmt::format(
+        "needs {}; the largest worker has {}, those that take part in trials of several (started with "
+        "--address) have {} together",
+        needs, largest, together);
+  std::vector<WorkerState> copy = workers;
+  unreserve(copy);
+  if (place(demand, copy)) return fmt::format("needs {}: they are free, it starts at once", needs);
+  return fmt::format("needs {}, all at once; {} free now", needs, free);
+}
+
+}  // namespace
 
 std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& workers) {
   std::vector<const WorkerState*> left;
@@ -314,6 +532,10 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
   for (const Wanted& wanted : demand.weights)
     if (auto why = keep_those_with(kWeights, wanted, workers, left); !why.empty()) return why;
 
+  if (demand.split.any() || takes_several(demand)) {
+    const auto division = divide(demand, workers);
+    if (!division || division->workers > 1) return why_gang_waits(demand, division, left, workers);
+  }
   std::size_t largest = 0;
   for (const WorkerState* worker : left) largest = std::max(largest, slots_there(demand, *worker));
   if (demand.gpus > 0 && largest == 0)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "protocol/split.h"
 #include "storage/types.h"
 
 namespace abl::scheduler {
@@ -24,7 +25,8 @@ struct Wanted {
 /// What a queued trial needs of a worker.
 struct Demand {
   storage::TrialId trial = 0;
-  int gpus = 0;                 ///< CUDA slots of one worker; 0: any one slot
+  int gpus = 0;                 ///< CUDA slots, the most where it takes fewer too; 0: any one slot
+  protocol::Split split{};      ///< how these may be divided among workers
   std::string data;             ///< logical data name, or empty
   std::vector<Wanted> weights;  ///< by their SHA-256
   bool command = false;
@@ -75,6 +77,7 @@ struct WorkerState {
   int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
   bool takes_sources = false;             ///< it can give a run the weights of another
+  bool joins = false;                     ///< it takes part in runs of several workers
   bool draining = false;                  ///< it is stopping: it gets nothing more
   std::optional<std::string> drained;     ///< somebody wants it to get nothing, and why
   std::optional<std::string> quarantine;  ///< it gets one trial at a time, and why
@@ -84,7 +87,7 @@ struct WorkerState {
   std::vector<SlotState> slots;
   std::optional<Time>
       ends{};  ///< when it asks its runs to stop, for its time is over; nothing: it has no end
-  Milliseconds whole{0}, left{0};  ///< until then: when it connected, and now; of one that ends
+  Milliseconds whole{0}, left{0};  ///< until then: when it started, and now; of one that ends
 };
 
 /// What a run may take that is like those which took so long.
@@ -98,15 +101,36 @@ std::optional<Milliseconds> time_left_for(const Demand& demand, const std::vecto
 
 /// A trial and the slots that it gets.
 struct Placement {
+  struct Part {
+    std::uint64_t session = 0;
+    std::vector<std::uint32_t> slots;
+  };
   storage::TrialId trial = 0;
   std::uint64_t session = 0;
   std::vector<std::uint32_t> slots;
-  bool beside = false;  ///< others execute in the slot
+  bool beside = false;        ///< others execute in the slot
+  std::vector<Part> parts{};  ///< of the other workers, where several run it
 };
 
-/// Places a trial, if any worker can take it now, and marks its slots busy. Among several workers the trial's
-/// home goes first, then, for one slot, the worker with most free slots (even load); for GPUs, the one with
-/// fewest that suffice (large gaps stay).
+/// How a trial would be divided among workers.
+struct Division {
+  int workers = 1;
+  int slots = 1;  ///< of all of them
+  int each = 0;   ///< of each; 0: as they have them
+};
+
+/// On how many workers a trial is to run, and with how many slots, by what the connected ones have, free or
+/// not: on one where one has all that it takes; otherwise, or where its sweep says so, on several. One that
+/// takes fewer too gets as many as there are. Nothing where they do not have what it takes.
+std::optional<Division> divide(const Demand& demand, const std::vector<WorkerState>& workers);
+
+/// Whether a trial takes several slots, so that they have to be kept for it one by one.
+bool takes_several(const Demand& demand);
+
+/// Places a trial, if workers can take it now, and marks its slots busy: all of them, or none. Among several
+/// workers the trial's home goes first, then, for one slot, the worker with most free slots (even load); for
+/// GPUs, the one with fewest that suffice (large gaps stay). Of several workers that run it together, the
+/// home, or that with most, has the lease.
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& workers);
 
 /// Places a trial of one slot behind another run, where at most `depth` wait there then: for runs so short
@@ -131,9 +155,10 @@ bool could_take(const Demand& demand, const WorkerState& worker);
 /// lines that never become empty would keep it out for ever. Returns: whether any worker could take it.
 bool await(const Demand& demand, std::vector<WorkerState>& workers);
 
-/// Keeps slots of one worker free, of that with most that are or soon will be, for a trial of several GPUs
-/// that finds no place: trials of one GPU would always be quicker than the next GPU. Until `unreserve`.
-/// Returns: whether any worker could take it once its slots are free.
+/// Keeps slots free for a trial of several that finds no place: trials of one would always be quicker than
+/// the next slot. Of one worker, of that with most that are or soon will be, or of as many workers as it
+/// takes. All for one trial: two that each held a part of what they need would wait for ever. Until
+/// `unreserve`. Returns: whether workers could take it once these are free.
 bool reserve(const Demand& demand, std::vector<WorkerState>& workers);
 /// Likewise for a trial that needs one slot for itself where runs share every one that it could use: nothing
 /// is put beside those of one slot, that of the fewest. Returns: whether it is so.

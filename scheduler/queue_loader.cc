@@ -18,6 +18,7 @@ using storage::QueueStore;
 
 Demand demand_of(const storage::StoredDemand& stored, const std::map<std::string, std::string>& pins) {
   Demand demand{.gpus = stored.gpus,
+                .split = stored.split,
                 .data = stored.data,
                 .command = stored.command,
                 .where = stored.where,

@@ -47,6 +47,8 @@ struct Reported {
   /// What is held from now on because its trials fail, and the row from which on that is still to be done.
   std::vector<std::pair<storage::SweepLevel, storage::HoldFrom>> holds{};
   std::vector<storage::RunId> unwanted{};  ///< runs of that which were leased ahead
+  /// Of a run whose ranks' meeting place is known now: what the other workers are told.
+  std::vector<std::pair<std::string, ablate::v1::Assign>> parts{};
   bool through = false;     ///< it is the first of its sweep that got through: others may run now
   std::string pack{};       ///< of a run that ended and may share its GPU: TrialRecord::pack, and
   double memory_bytes = 0;  ///< what such a run is known to take; 0: it is not, or none is put beside others

@@ -14,11 +14,13 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
 
 #include "access/listen_address.h"
+#include "access/porter.h"
 #include "access/tls.h"
 #include "base/enum_names.h"
 #include "base/error.h"
@@ -166,8 +168,14 @@ double seconds_of(std::chrono::steady_clock::duration time) {
 /// What /metrics and /healthz say of a scheduler: what its parts have counted, and a few looks at the disk.
 class SchedulerMonitor final : public web::Monitor {
  public:
-  SchedulerMonitor(fs::path store, Scheduler& scheduler, const CallFigures& calls)
-      : store_{std::move(store)}, scheduler_{scheduler}, calls_{calls} {}
+  /// `certificate`: null: it serves plain text.
+  SchedulerMonitor(fs::path store, Scheduler& scheduler, const CallFigures& calls,
+                   const access::Porter& porter, const access::ServerCertificate* certificate)
+      : store_{std::move(store)},
+        scheduler_{scheduler},
+        calls_{calls},
+        porter_{porter},
+        certificate_{certificate} {}
 
   void expose(Exposition& exposition) const override {
     const Figures& figures = scheduler_.coordinator().figures();
@@ -177,6 +185,7 @@ class SchedulerMonitor final : public web::Monitor {
     calls_.expose(exposition);
     exposition.gauge("ablate_watchers", "Programs that watch a sweep over gRPC.")
         .add(number(scheduler_.watchers()));
+    expose_access(exposition);
   }
 
   std::vector<Ailment> ailments() const override {
@@ -195,6 +204,23 @@ class SchedulerMonitor final : public web::Monitor {
   }
 
  private:
+  void expose_access(Exposition& exposition) const {
+    exposition.gauge("ablate_grpc_connections", "Connections over TCP that gRPC has.")
+        .add(number(porter_.connections()));
+    exposition
+        .counter("ablate_grpc_connections_refused_total",
+                 "Connections that were closed since their address, or all together, had too many.")
+        .add(static_cast<double>(porter_.turned_away()));
+    if (!certificate_) return;
+    exposition.gauge("ablate_certificate_ends_timestamp_seconds",
+                     "When a certificate that is served, or its authority's, or that of clients, ends.");
+    std::set<std::string> names;  // a label is there once
+    for (const access::CertificateTerm& term : certificate_->current()->terms)
+      if (names.insert(term.name).second)
+        exposition.add(Seconds{term.ends.time_since_epoch()}.count(),
+                       {{"name", term.name}, {"kind", term.authority ? "authority" : "server"}});
+  }
+
   static void expose_queue(Exposition& exposition, const Figures::Standing& standing) {
     exposition.gauge("ablate_trials", "Trials that wait (queued; delayed: in a back-off) or are under way.")
         .add(number(standing.queue.ready), {{"state", "queued"}})
@@ -299,6 +325,8 @@ class SchedulerMonitor final : public web::Monitor {
   const fs::path store_;
   Scheduler& scheduler_;
   const CallFigures& calls_;
+  const access::Porter& porter_;
+  const access::ServerCertificate* const certificate_;
 };
 
 /// The dashboard's people, as gRPC knows them.
@@ -362,18 +390,21 @@ class SchedulerServer::Impl {
         certificate_{options.tls.given()
                          ? std::make_shared<access::ServerCertificate>(options.tls, clock_.now())
                          : nullptr},
+        porter_{{.of_one = options.connections_each}},
         lock_{with_folder(options.scheduler.store, folders_)},
         store_{new_store(options.scheduler.store, files_)},
         scheduler_{options.scheduler, clock_},
-        monitor_{options.scheduler.store, scheduler_, calls_} {
+        monitor_{options.scheduler.store, scheduler_, calls_, porter_, certificate_.get()} {
     if (const auto address = dashboard_address(options)) {
-      web_ = std::make_unique<web::Server>(web::ServerOptions{.store = options.scheduler.store,
-                                                              .address = address->host,
-                                                              .port = address->port,
-                                                              .version = ABLATE_VERSION,
-                                                              .monitor = &monitor_,
-                                                              .certificate = certificate_,
-                                                              .doorkeeper = certificate_ ? &door_ : nullptr});
+      web_ = std::make_unique<web::Server>(
+          web::ServerOptions{.store = options.scheduler.store,
+                             .address = address->host,
+                             .port = address->port,
+                             .version = ABLATE_VERSION,
+                             .monitor = &monitor_,
+                             .certificate = certificate_,
+                             .doorkeeper = certificate_ ? &door_ : nullptr,
+                             .limits = {.event_streams_of_one = options.pages_each}});
       scheduler_.access().set_dashboard(web_->url());
       scheduler_.access().when_one_ends([this] { web_->look_who_is_there(); });
       web_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
@@ -395,6 +426,7 @@ class SchedulerServer::Impl {
     scheduler_.stop_counting();
     scheduler_.coordinator().close_sessions();
     scheduler_.access().when_one_ends({});
+    porter_.close();
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
   }
@@ -414,6 +446,10 @@ class SchedulerServer::Impl {
     if (listen.empty()) throw Error{Code::kInvalidArgument, "no listen address: pass --listen ADDRESS"};
     std::vector<ListenAddress> parsed;
     if (options.tls.given()) access::read_server_pem(options.tls, SystemClock{}.now());
+    if (!options.tls.given() && !options.tls.client_authorities.empty())
+      throw Error{
+          Code::kInvalidArgument,
+          "--client-ca without --tls-certificate and --tls-key: clients show certificates over TLS alone"};
     const bool network = options.tls.given() || options.insecure;
     for (const std::string& text : listen)
       parsed.push_back(access::parse_listen_address(
@@ -459,7 +495,10 @@ class SchedulerServer::Impl {
     std::vector<int> ports(addresses_.size(), 0);
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       folders_.add(access::prepare(addresses_[i]));
-      builder.AddListeningPort(addresses_[i].text(), credentials_for(addresses_[i]), &ports[i]);
+      if (addresses_[i].socket.empty())
+        ports[i] = porter_.listen(addresses_[i], builder, credentials_for(addresses_[i]));
+      else  // its folder is its owner's alone
+        builder.AddListeningPort(addresses_[i].text(), credentials_for(addresses_[i]), &ports[i]);
     }
     scheduler_.register_services(builder);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
@@ -473,6 +512,7 @@ class SchedulerServer::Impl {
                     fmt::format("cannot listen on {}: in use or not permitted", addresses_[i].text())};
       if (addresses_[i].socket.empty()) addresses_[i].port = static_cast<std::uint16_t>(ports[i]);
     }
+    porter_.open();
   }
 
   /// The owner's socket asks for nothing: its folder is his alone.
@@ -499,6 +539,7 @@ class SchedulerServer::Impl {
   SystemClock clock_;
   std::vector<ListenAddress> addresses_;
   const std::shared_ptr<access::ServerCertificate> certificate_;  // none: plain text
+  access::Porter porter_;
   // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
   // ours.
   MadePaths folders_;

@@ -21,7 +21,9 @@ struct ServerOptions {
   /// Of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard, or the one at `http_listen`.
   /// Where there is TLS, it is served with it, and people sign in.
   std::optional<std::uint16_t> http_port;
-  std::string http_listen;  ///< where the dashboard may be reached from: "0.0.0.0:8571"; needs TLS
+  std::string http_listen;      ///< where the dashboard may be reached from: "0.0.0.0:8571"; needs TLS
+  std::size_t pages_each = 32;  ///< of the dashboard that one token may have open; without TLS, one address
+  std::size_t connections_each = 256;  ///< over gRPC, of one address
 };
 
 /// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection

@@ -100,6 +100,7 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .reusable = !spec.command || spec.command->reuse,
                        .gpus = spec.gpus,
                        .max_retries = spec.max_retries,
+                       .split = spec.split,
                        .retry_on = spec.retry_on,
                        .time_limit = spec.limits.time,
                        .stall_limit = spec.limits.stall,

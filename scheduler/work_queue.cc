@@ -23,6 +23,9 @@ std::vector<SweepId> sweeps_of(const OpenTrial& trial) {
   return ids;
 }
 
+/// That a run of a trial takes, as the shares of owners and sweeps are counted.
+int slots_of(const Demand& demand) { return std::max({1, demand.gpus, demand.split.most_nodes}); }
+
 }  // namespace
 
 // --- sweeps, their owners, and their turns ---
@@ -135,7 +138,7 @@ void WorkQueue::count(Trial& trial, bool counted) {
   trial.counted = counted;
   counted_ = counted ? counted_ + 1 : counted_ - 1;
   const int sign = counted ? 1 : -1;
-  const int slots = sign * std::max(1, shapes_.at(trial.stored.shape).demand.gpus);
+  const int slots = sign * slots_of(shapes_.at(trial.stored.shape).demand);
   for (const SweepId id : sweeps_of(trial.stored)) {
     Sweep& sweep = sweeps_[id];
     change(sweep, [&] {
@@ -476,7 +479,7 @@ std::vector<std::string> WorkQueue::dump() const {
   std::map<SweepId, int> slots;  // recounted
   for (const auto& [id, trial] : trials_)
     for (const SweepId sweep : sweeps_of(trial.stored))
-      slots[sweep] += trial.counted ? std::max(1, shapes_.at(trial.stored.shape).demand.gpus) : 0;
+      slots[sweep] += trial.counted ? slots_of(shapes_.at(trial.stored.shape).demand) : 0;
   for (const auto& [id, counted] : slots) {
     const Sweep& sweep = sweeps_.at(id);
     lines.push_back(fmt::format(

@@ -253,6 +253,7 @@ void Merger::copy_new_trials() {
        "a.run_id IN (SELECT there FROM run_map)");
   merged_.points = db_.changes();
   copy("checkpoint", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
+  copy("run_part", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("run_source",
        {{"run_id", kMappedRun},
         {"source_run", "COALESCE((SELECT here FROM run_map WHERE there = a.source_run), 0)"}},

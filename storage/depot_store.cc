@@ -3,21 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/error.h"
 #include "storage/chain_store.h"
+#include "storage/part_store.h"
 #include "storage/trial_store.h"
 
 namespace abl::storage {
 
 /// The run, for who has it. A run of another results file, or of a copy of this one, has another token.
-RunRecord DepotStore::held(RunId run, const Holder& holder) const {
+/// `or_part`: or takes part in it.
+RunRecord DepotStore::held(RunId run, const Holder& holder, bool or_part) const {
   const auto refuse = [&] {
     return Error{Code::kPermissionDenied, fmt::format("run {} is not a run of this worker", run)};
   };
   try {
     RunRecord record = TrialStore{db_}.run(run);
     if (record.token.empty() || record.token != holder.token) throw refuse();
-    if (!holder.worker.empty() && record.worker != holder.worker) throw refuse();
+    if (holder.worker.empty() || record.worker == holder.worker) return record;
+    const auto parts = or_part ? PartStore{db_}.of(run) : std::vector<RunPart>{};
+    if (std::ranges::find(parts, holder.worker, &RunPart::worker) == parts.end()) throw refuse();
     return record;
   } catch (const Error& error) {
     if (error.code() == Code::kNotFound) throw refuse();
@@ -38,7 +45,7 @@ TrialId DepotStore::written(RunId run, const Holder& holder, const std::string& 
 }
 
 void DepotStore::expect_readable(RunId run, const Holder& holder, const std::string& sha256) const {
-  const RunRecord record = held(run, holder);
+  const RunRecord record = held(run, holder, /*or_part=*/true);
   const bool own = db_.prepared(R"sql(SELECT 1 FROM run r JOIN checkpoint c ON c.run_id = r.id
                WHERE r.trial_id IN (:trial, (SELECT continues FROM trial WHERE id = :trial)) AND c.sha256 = :sha256)sql")
                        .bind(":trial", record.trial)

@@ -43,7 +43,7 @@ class DepotStore {
   bool others_wait(TrialId trial) const;
 
  private:
-  RunRecord held(RunId run, const Holder& holder) const;
+  RunRecord held(RunId run, const Holder& holder, bool or_part = false) const;
   Database& db_;
 };
 

@@ -147,7 +147,10 @@ std::vector<RunUnderWay> TrialStore::runs_under_way_on(const std::string& worker
 std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worker) const {
   const auto runs =
       db_.prepared(R"sql(SELECT slot.value, run.id FROM run, json_each(run.slots) slot
-                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker ORDER BY run.id)sql")
+                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker
+                         UNION ALL
+                         SELECT slot.value, run.id FROM run INDEXED BY run_under_way CROSS JOIN run_part p ON p.run_id = run.id, json_each(p.slots) slot
+                         WHERE run.state IN ('leased', 'running') AND p.worker = :worker ORDER BY 2)sql")
           .bind(":worker", worker)
           .all([](const Statement& row) {
             return std::pair{static_cast<std::uint32_t>(row.integer(0)), static_cast<RunId>(row.integer(1))};

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "storage/part_store.h"
+
 namespace abl::storage {
 namespace {
 
@@ -31,6 +33,9 @@ Measured read_measured(const Statement& row) {
 
 void MeasuredStore::note(const RunRecord& run, const TrialRecord& trial, const Went& went, Time now) {
   if (!went.took && !run.started) return;
+  // a time of so many GPUs is known for that number
+  if (const int slots = PartStore{db_}.slots_of(run.id); slots > 0 && slots != std::max(1, trial.gpus))
+    return;
   const Milliseconds own = std::max(went.took ? *went.took : now - *run.started, Milliseconds{0});
   double whole =
       static_cast<double>(own.count()) / (1 + went.beside);  // beside others it had a part of its slot

@@ -97,20 +97,23 @@ std::string StoredDemand::text() const {
       {"weights", nlohmann::json(weights).is_null() ? nlohmann::json::object() : nlohmann::json(weights)}};
   if (pack) demand["pack"] = true;
   if (sources) demand["sources"] = true;
+  if (split.any()) demand["split"] = nlohmann::json::parse(split.text());
   if (!where.empty()) demand["where"] = where;  // left out where there is none, as older files have it
   return demand.dump();
 }
 
 StoredDemand StoredDemand::parse(const std::string& text) {
   const auto stored = nlohmann::json::parse(text);
-  return {.command = stored.at("command").get<bool>(),
-          .data = stored.at("data").get<std::string>(),
-          .gpus = stored.at("gpus").get<int>(),
-          .result_version = stored.at("result_version").get<int>(),
-          .weights = stored.at("weights").get<std::map<std::string, std::string>>(),
-          .where = stored.value("where", Where{}),
-          .pack = stored.value("pack", false),
-          .sources = stored.value("sources", false)};
+  return {
+      .command = stored.at("command").get<bool>(),
+      .data = stored.at("data").get<std::string>(),
+      .gpus = stored.at("gpus").get<int>(),
+      .result_version = stored.at("result_version").get<int>(),
+      .weights = stored.at("weights").get<std::map<std::string, std::string>>(),
+      .where = stored.value("where", Where{}),
+      .split = stored.contains("split") ? protocol::Split::parse(stored["split"].dump()) : protocol::Split{},
+      .pack = stored.value("pack", false),
+      .sources = stored.value("sources", false)};
 }
 
 ShapeId QueueStore::shape_of(const StoredDemand& demand) {
@@ -126,7 +129,8 @@ ShapeId QueueStore::shape_of(const StoredDemand& demand) {
 void QueueStore::set_shape(TrialId trial) {
   auto demand =
       db_.prepared(
-             "SELECT command_json <> '', data, gpus, result_version, where_json, pack <> '' FROM trial WHERE "
+             "SELECT command_json <> '', data, gpus, result_version, where_json, pack <> '', split FROM "
+             "trial WHERE "
              "id = :trial")
           .bind(":trial", trial)
           .one([](const Statement& row) {
@@ -137,6 +141,7 @@ void QueueStore::set_shape(TrialId trial) {
                 .gpus = static_cast<int>(row.integer(2)),
                 .result_version = command ? 0 : static_cast<int>(row.integer(3)),
                 .where = row.text(4).empty() ? Where{} : nlohmann::json::parse(row.text(4)).get<Where>(),
+                .split = protocol::Split::parse(row.text(6)),
                 .pack = row.integer(5) != 0};
           });
   if (!demand) throw Error{Code::kNotFound, "unknown trial " + std::to_string(trial)};

@@ -24,6 +24,7 @@ struct StoredDemand {
   int result_version = 0;                      ///< of the trainer; 0 for a command
   std::map<std::string, std::string> weights;  ///< name -> SHA-256, or empty: the pinned one
   Where where{};
+  protocol::Split split{};
   bool pack = false;     ///< beside others on a GPU
   bool sources = false;  ///< it takes the weights of other trials
 

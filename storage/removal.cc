@@ -305,6 +305,7 @@ bool Removal::erase_run(RunId run) {
           run))
     return true;
   db_.prepared("DELETE FROM run_source WHERE run_id = :run").bind(":run", run).run();
+  db_.prepared("DELETE FROM run_part WHERE run_id = :run").bind(":run", run).run();
   db_.prepared("UPDATE run SET resumed_from_run = NULL WHERE resumed_from_run = :run")
       .bind(":run", run)
       .run();

@@ -7,6 +7,7 @@
 
 #include "storage/measured_store.h"
 #include "storage/metric_store.h"
+#include "storage/part_store.h"
 #include "storage/trial_store.h"
 #include "storage/unfilled.h"
 #include "storage/weights_store.h"
@@ -157,7 +158,7 @@ bool TrialStore::adopt(RunId id, Time expires) {
   const bool free =
       trial.run == id && (trial.state == TrialState::kQueued || trial.state == TrialState::kHeld);
   if (free) {
-    if (run.ended) add_gpu_time(trial, run.leased - *run.ended);  // until its end, that is counted again
+    if (run.ended) add_gpu_time(trial, id, run.leased - *run.ended);  // until its end, that is counted again
     const RunState state = run.started ? RunState::kRunning : RunState::kLeased;
     db_.prepared(
            R"sql(UPDATE run SET state = :state, reason = '', failure = '', ended_ms = NULL, lease_expires_ms = :expires
@@ -178,10 +179,11 @@ bool TrialStore::adopt(RunId id, Time expires) {
 }
 
 /// Of a run that has ended, to what the sweeps that want its trial took; a negative time takes it back.
-void TrialStore::add_gpu_time(const TrialRecord& trial, Milliseconds time) {
+void TrialStore::add_gpu_time(const TrialRecord& trial, RunId run, Milliseconds time) {
+  const int slots = PartStore{db_}.slots_of(run);
   db_.prepared(R"sql(UPDATE sweep_count SET gpu_ms = MAX(0, gpu_ms + :took)
                      WHERE sweep_id IN (SELECT sweep_id FROM sweep_trial WHERE trial_id = :trial AND NOT withdrawn))sql")
-      .bind(":took", std::int64_t{time.count()} * std::max(1, trial.gpus))
+      .bind(":took", std::int64_t{time.count()} * std::max(1, slots > 0 ? slots : trial.gpus))
       .bind(":trial", trial.id)
       .run();
 }
@@ -303,7 +305,8 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   // as its worker has measured: a run that was leased ahead waits behind others first. Of a GPU that runs
   // share each takes its part.
   const Milliseconds took = ended.took.value_or(std::max(Milliseconds{}, now.wall - run.leased));
-  add_gpu_time(trial, Milliseconds{std::llround(static_cast<double>(took.count()) / (1 + ended.beside))});
+  add_gpu_time(trial, run.id,
+               Milliseconds{std::llround(static_cast<double>(took.count()) / (1 + ended.beside))});
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
          R"sql(UPDATE trial SET state = :state, failures = :failures, retried = :retried, losses = :losses, deaths = :deaths, reason = :reason,

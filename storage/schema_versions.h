@@ -47,4 +47,7 @@ extern const char* const kSchemaV10;
 /// Version 11: tokens, and who did what.
 extern const char* const kSchemaV11;
 
+/// Version 12: trials over several workers.
+extern const char* const kSchemaV12;
+
 }  // namespace abl::storage

@@ -174,7 +174,7 @@ Extended SweepStore::extend(SweepId sweep, const NewSweep& content, const std::v
     const std::string where = today.where.empty() ? "" : nlohmann::json(today.where).dump();
     for (const auto& [place, claim] : all) {
       db_.prepared(R"sql(
-          UPDATE trial SET gpus = :gpus, max_retries = :max_retries, retry_on = :retry_on, where_json = :where,
+          UPDATE trial SET gpus = :gpus, split = :split, max_retries = :max_retries, retry_on = :retry_on, where_json = :where,
             time_limit_s = :time, stall_limit_s = :stall, log_limit_bytes = :log, nan_fails = :nan,
             pack = CASE WHEN :packs THEN (SELECT r.config_hash FROM sweep_trial st JOIN sweep_row r
               ON r.sweep_id = st.sweep_id AND r.position = st.row WHERE st.sweep_id = :sweep AND st.trial_id = :trial LIMIT 1) ELSE '' END
@@ -182,6 +182,7 @@ Extended SweepStore::extend(SweepId sweep, const NewSweep& content, const std::v
             AND EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = :trial AND sweep_id = :sweep)
             AND NOT EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = :trial AND sweep_id <> :sweep))sql")
           .bind(":gpus", today.gpus)
+          .bind(":split", today.split.text())
           .bind(":max_retries", today.max_retries)
           .bind(":retry_on", protocol::to_text(today.retry_on))
           .bind(":where", where)

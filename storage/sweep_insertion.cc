@@ -80,10 +80,10 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
   db.prepared(
         R"sql(INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
                                        max_retries, time_limit_s, stall_limit_s, state, shape_id, where_json,
-                                       retry_on, log_limit_bytes, nan_fails, pack)
+                                       retry_on, log_limit_bytes, nan_fails, pack, split)
                     VALUES ((SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
                             :config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
-                            :max_retries, :time_limit, :stall_limit, 'queued', :shape, :where, :retry_on, :log_limit, :nan_fails, :pack))sql")
+                            :max_retries, :time_limit, :stall_limit, 'queued', :shape, :where, :retry_on, :log_limit, :nan_fails, :pack, :split))sql")
       .bind(":config_hash", trial.config_hash)
       .bind(":result_version", trial.result_version)
       .bind(":fingerprint", fingerprint)
@@ -98,6 +98,7 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
       .bind(":log_limit", static_cast<std::int64_t>(trial.log_limit))
       .bind(":nan_fails", trial.nan_fails)
       .bind(":pack", trial.pack)
+      .bind(":split", trial.split.text())
       .bind(":time_limit", std::int64_t{trial.time_limit.count()})
       .bind(":stall_limit", std::int64_t{trial.stall_limit.count()})
       .bind(":shape", shape)
@@ -118,6 +119,7 @@ class Shapes {
                         .result_version = command ? 0 : trial.result_version,
                         .weights = trial.weights,
                         .where = trial.where,
+                        .split = trial.split,
                         .pack = !trial.pack.empty(),
                         .sources = !trial.sources.empty()};
     if (id_ == 0 || demand != last_) {

@@ -180,10 +180,10 @@ TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today,
                             std::optional<std::int64_t> seed) {
   db_.prepared(R"sql(
       INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
-                         gpus, max_retries, time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, state)
+                         gpus, max_retries, time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, split, state)
       SELECT (SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
              :config_hash, :version, :version, data_fingerprint, :reusable, :config, COALESCE(:seed, seed), data, command_json, gpus, max_retries,
-             time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, 'queued' FROM trial WHERE id = :trial)sql")
+             time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, split, 'queued' FROM trial WHERE id = :trial)sql")
       .bind(":config_hash", today.config_hash)
       .bind(":version", today.result_version)
       .bind(":config", today.config)

@@ -157,7 +157,7 @@ class TrialStore {
   bool came_further(const RunRecord& run) const;
   bool claimed(TrialId trial) const;
   bool is_of(TrialId trial, TrialId other) const;
-  void add_gpu_time(const TrialRecord& trial, Milliseconds time);
+  void add_gpu_time(const TrialRecord& trial, RunId run, Milliseconds time);
   Database& db_;
 };
 

@@ -15,6 +15,7 @@
 #include "protocol/column.h"
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
+#include "protocol/split.h"
 
 namespace abl::storage {
 
@@ -116,6 +117,7 @@ struct NewTrial {
   std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
   bool reusable = true;             ///< false: never the same as another (a command without `reuse`)
   int gpus = 0, max_retries = 0;
+  protocol::Split split{};                             ///< how its slots may be divided among workers
   protocol::RetryRules retry_on{};                     ///< what holds in place of `max_retries`
   std::chrono::seconds time_limit{0}, stall_limit{0};  ///< of a run; 0: none
   std::uint64_t log_limit = 0;                         ///< of a run's log, in bytes; 0: its worker's

@@ -67,6 +67,8 @@ std::string canonical_spec(const SweepSpec& spec) {
   if (spec.seeds_rule) document["seeds_rule"] = json::parse(spec.seeds_rule->json());
   if (spec.tune) document["tune"] = json::parse(spec.tune->json());
   if (spec.pack) document["pack"] = true;
+  if (spec.split.least_gpus > 0) document["gpus_min"] = spec.split.least_gpus;
+  if (spec.split.most_nodes > 0) document["nodes"] = {spec.split.least_nodes, spec.split.most_nodes};
   if (!spec.where.empty()) document["where"] = spec.where;
   if (spec.limits.any())
     document["limits"] = {{"time_s", spec.limits.time.count()}, {"stall_s", spec.limits.stall.count()}};

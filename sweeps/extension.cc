@@ -263,8 +263,8 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
   compare_seeds(here, stored, growth);
   compare_tuning(here, stored, growth);
   compare_table(here, stored, growth);
-  static constexpr std::string_view kResources[] = {"gpus",     "pack",   "where", "max_retries",
-                                                    "retry_on", "limits", "reuse"};
+  static constexpr std::string_view kResources[] = {"gpus",        "gpus_min", "nodes",  "pack", "where",
+                                                    "max_retries", "retry_on", "limits", "reuse"};
   static constexpr std::string_view kCompared[] = {"name",       "rows", "row_order", "seeds",
                                                    "seeds_rule", "tune", "table"};
   json wanted = json::object(), had = json::object(), rest = here, others = stored;

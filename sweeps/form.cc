@@ -299,12 +299,22 @@ Form made(Part which) {
     case Part::kResources: {
       const json value = text();
       return {
-          {{"gpus", says("GPUs of one worker that a trial needs; 0: any one slot.",
-                         with(whole(0, kMostGpus), {{"default", 0}}))},
+          {{"gpus",
+            says("GPUs that a trial needs, of one worker where one has enough; 0: any one slot. {min: 8, "
+                 "max: 16}: as many as there are, at least min.",
+                 with(either({whole(0, kMostGpus), part(Part::kAmount)}), {{"default", 0}}))},
+           {"nodes",
+            says("Workers that train a trial together, each with as many of its GPUs, or, without gpus, "
+                 "with one slot. {min: 1, max: 2}: as many as there are, at least min.",
+                 either({whole(1, kMostNodes), part(Part::kAmount)}))},
            {"pack", says("Trials of one GPU or slot may share it.", with(boolean(), {{"default", false}}))},
            {"where", says("Labels of the workers that will do: a value, a list of values, or \"!value\".",
                           mapping_to(either({value, list_of(value)})))}}};
     }
+    case Part::kAmount:
+      return {
+          {{"min", says("At least so many.", whole(1, kMostGpus)), true},
+           {"max", says("As many as connected workers have, up to so many.", whole(1, kMostGpus)), true}}};
     case Part::kRetry:
       return {
           {{"max", says("Further attempts.", with(whole(0, kMostAttempts), {{"default", 0}}))},

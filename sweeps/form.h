@@ -33,6 +33,7 @@ enum class Part {
   kRange,
   kHalving,
   kResources,
+  kAmount,
   kRetry,
   kLimits,
   kScale,
@@ -74,6 +75,8 @@ constexpr std::string_view name_of(Part part) {
       return "halving";
     case Part::kResources:
       return "resources";
+    case Part::kAmount:
+      return "amount";
     case Part::kRetry:
       return "retry";
     case Part::kLimits:
@@ -109,7 +112,8 @@ const Form& form_of(Part part);
 inline constexpr int kFormatVersion = 1;
 inline constexpr std::int64_t kMostTrials = 100'000;
 inline constexpr std::int64_t kMostSeeds = 1000;  // that a rule gives a row
-inline constexpr int kMostGpus = 64;              // of one machine
+inline constexpr int kMostGpus = 1024;            // of a trial, of several machines together
+inline constexpr int kMostNodes = 64;
 inline constexpr int kMostAttempts = 1000;
 inline constexpr int kMostLayers = 4096;
 

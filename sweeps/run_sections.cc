@@ -112,18 +112,77 @@ void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec) {
   if (const Node* on = node->find("on")) read_retry_rules(reader, *on, spec.retry_on);
 }
 
+namespace {
+
+/// A number, or {min: 8, max: 16}: as many as there are, at least min.
+struct Range {
+  int least = 0, most = 0;
+};
+
+Range read_range(YamlReader& reader, const Node& node, const std::string& field, int lowest, int highest) {
+  if (node.kind != Node::Kind::kMapping) {
+    const int number = static_cast<int>(reader.whole_number(node, field, lowest, highest).value_or(0));
+    return {number, number};
+  }
+  reader.allow_only(node, field, Part::kAmount);
+  const auto read = [&](const char* key) {
+    if (const Node* value = node.find(key))
+      return static_cast<int>(reader.whole_number(*value, field + "." + key, 1, highest).value_or(0));
+    reader.problems().add(node.place, field, fmt::format("expected {{min: …, max: …}}; {} is missing", key));
+    return 0;
+  };
+  const Range range{.least = read("min"), .most = read("max")};
+  if (range.most > 0 && range.least > range.most)
+    reader.problems().add(node.place, field,
+                          fmt::format("min {} is more than max {}", range.least, range.most));
+  return range;
+}
+
+/// How many slots a trial needs, and of how many workers.
+void read_slots(YamlReader& reader, const Node& resources, SweepSpec& spec) {
+  const Node* gpus = resources.find("gpus");
+  const Node* nodes = resources.find("nodes");
+  if (gpus) {
+    const Range range = read_range(reader, *gpus, "resources.gpus", 0, kMostGpus);
+    spec.gpus = range.most;
+    if (range.least < range.most) spec.split.least_gpus = range.least;
+  }
+  if (!nodes) return;
+  const Range range = read_range(reader, *nodes, "resources.nodes", 1, kMostNodes);
+  if (range.most == 0) return;
+  if (spec.split.least_gpus > 0) {
+    reader.problems().add(
+        nodes->place, "resources.nodes",
+        "expected with a range of GPUs: nothing; they come from as many workers as it takes");
+    return;
+  }
+  if (spec.gpus % range.most != 0) {
+    reader.problems().add(
+        nodes->place, "resources.nodes",
+        fmt::format("{} GPUs cannot be divided evenly among {} workers; expected a multiple "
+                    "of {} GPUs",
+                    spec.gpus, range.most, range.most));
+    return;
+  }
+  spec.split.least_nodes = range.least, spec.split.most_nodes = range.most;
+}
+
+}  // namespace
+
 void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec) {
   const Node* node = root.find("resources");
   if (!node || !reader.is_mapping(*node, "resources")) return;
   reader.allow_only(*node, "resources", Part::kResources);
-  if (const Node* gpus = node->find("gpus"))
-    spec.gpus = static_cast<int>(reader.whole_number(*gpus, "resources.gpus", 0, kMostGpus).value_or(0));
+  read_slots(reader, *node, spec);
   if (const Node* pack = node->find("pack")) {
     spec.pack = reader.boolean(*pack, "resources.pack").value_or(false);
     if (spec.pack && spec.gpus > 1)
       reader.problems().add(
           pack->place, "resources.pack",
           fmt::format("trials of {} GPUs have them for themselves; expected gpus: 1", spec.gpus));
+    else if (spec.pack && spec.split.most_nodes > 1)
+      reader.problems().add(pack->place, "resources.pack",
+                            "trials of several workers have their slots for themselves; expected no nodes");
   }
   const Node* where = node->find("where");
   if (!where || !reader.is_mapping(*where, "resources.where")) return;

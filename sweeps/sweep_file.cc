@@ -186,15 +186,28 @@ void begin_search(YamlReader& reader, const Node& root, const Node& section, Swe
 
 /// Each GPU needs an image of each part of a batch.
 void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems) {
-  if (spec.gpus < 2) return;
+  const int ranks = std::max(spec.gpus, spec.split.most_nodes);
+  if (spec.command && (spec.split.any())) {
+    problems.add(resources.place, spec.split.most_nodes > 0 ? "resources.nodes" : "resources.gpus",
+                 "a command runs on one worker and takes all of its GPUs; expected gpus: a number");
+    return;
+  }
+  if (ranks < 2) return;
   for (const Row& row : spec.rows) {
     if (row.batch == 0 || row.config.empty() || row.not_trained) continue;  // a command's, or wrong
     const auto trial = config::read_trial_or_throw(nlohmann::json::parse(row.config));
     const auto most = config::most_ranks(config::known_batch(trial), trial.recipe.accumulate);
-    if (spec.gpus <= most) continue;
-    problems.add(resources.place, "resources.gpus",
-                 fmt::format("row {}: {} GPUs cannot share {} images at a time; expected at most {}", row.id,
-                             spec.gpus, row.batch, most));
+    if (spec.split.most_nodes > 1 && !row.sources.empty()) {
+      problems.add(
+          resources.place, "resources.nodes",
+          fmt::format("row {} takes the weights of another, which lie on one machine; expected one worker",
+                      row.id));
+      return;
+    }
+    if (ranks <= most) continue;
+    problems.add(resources.place, spec.gpus > 0 ? "resources.gpus" : "resources.nodes",
+                 fmt::format("row {}: {} {} cannot share {} images at a time; expected at most {}", row.id,
+                             ranks, spec.gpus > 0 ? "GPUs" : "workers", row.batch, most));
     return;
   }
 }
@@ -238,7 +251,7 @@ std::optional<Scale> read_scale(YamlReader& reader, const Node& root, const Node
   }
   Scale scale{reader, section};
   if (!spec.name.empty() && !scale.name().empty()) spec.name += "-" + scale.name();
-  spec.gpus = 0;  // a small study runs in any one slot
+  spec.gpus = 0, spec.split = {};  // a small study runs in any one slot
   if (scale.seeds()) {
     spec.seeds_rule.reset();
     spec.seeds.resize(static_cast<std::size_t>(*scale.seeds()));

@@ -14,6 +14,7 @@
 #include "protocol/column.h"
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
+#include "protocol/split.h"
 #include "sweeps/design.h"
 
 namespace abl::sweeps {
@@ -207,8 +208,9 @@ struct SweepSpec {
   std::optional<Tune> tune;
   std::vector<Candidate> candidates;  ///< of `tune`: by row, point and rung
   TableSpec table;
-  int gpus = 0;       ///< of one worker that a trial needs; 0: any one slot
-  bool pack = false;  ///< trials of one GPU or slot may share it, where their memory is known and fits
+  int gpus = 0;           ///< that a trial needs, the most where fewer do too; 0: any one slot
+  protocol::Split split;  ///< how these may be divided among workers
+  bool pack = false;      ///< trials of one GPU or slot may share it, where their memory is known and fits
   /// Which workers will do: of each of these labels one of the values, none of those that begin with "!".
   std::map<std::string, std::vector<std::string>> where;
   int max_retries = 0;            ///< further attempts after a failure

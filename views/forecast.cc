@@ -68,11 +68,12 @@ Forecasts::Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Ti
     : db_{db}, asked_{std::move(asked)}, now_{now}, predicted_{std::move(predicted)} {}
 
 double Forecasts::places(const StoredDemand& demand) const {
+  const int nodes = std::max(1, demand.split.most_nodes);
+  const double needed = std::max(1, demand.gpus / nodes);  // of each worker
   double places = 0;
   for (const WorkerRecord& worker : workers_)
-    if (may_take(demand, worker))
-      places += std::floor(usable_slots(worker, demand.gpus) / std::max(1, demand.gpus));
-  return places;
+    if (may_take(demand, worker)) places += std::floor(usable_slots(worker, demand.gpus) / needed);
+  return std::floor(places / nodes);
 }
 
 double Forecasts::places(std::uint32_t shape) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "storage/metric_store.h"
+#include "storage/part_store.h"
 #include "storage/sweep_store.h"
 #include "views/convert.h"
 #include "views/forecast.h"
@@ -148,6 +149,12 @@ v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run,
     row->set_row(position.row);
     row->set_label(position.label);
     row->set_seed(position.seed);
+  }
+  for (const auto& part : storage::PartStore{db}.of(run.id)) {
+    auto* other = message.add_parts();
+    other->set_worker(part.worker);
+    other->set_host(part.host);
+    other->set_slots(static_cast<std::uint32_t>(part.slots.size()));
   }
   const storage::MetricStore metrics{db};
   for (const auto& metric : metrics.summaries(run.id, most_metrics))

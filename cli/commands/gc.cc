@@ -149,7 +149,7 @@ struct Item {
   std::uint64_t bytes = 0;
 };
 
-/// "7" or "7.2": trials and attempts, as workers name their folders.
+/// "7" or "7.2", and "7.node1" of a part of a run: trials and attempts, as workers name their folders.
 std::optional<std::pair<std::uint32_t, int>> numbers(const std::string& name) {
   std::uint32_t first = 0;
   int second = 1;
@@ -158,6 +158,11 @@ std::optional<std::pair<std::uint32_t, int>> numbers(const std::string& name) {
   if (error != std::errc{} || first == 0) return std::nullopt;
   if (at == end) return std::pair{first, second};
   if (*at != '.') return std::nullopt;
+  if (const std::string_view rest{at + 1, end}; rest.starts_with("node")) {
+    const auto digits = rest.substr(4);
+    const bool is_part = !digits.empty() && digits.find_first_not_of("0123456789.") == std::string_view::npos;
+    return is_part ? std::optional{std::pair{first, second}} : std::nullopt;
+  }
   const auto [last, wrong] = std::from_chars(at + 1, end, second);
   if (wrong != std::errc{} || last != end || second < 2) return std::nullopt;
   return std::pair{first, second};

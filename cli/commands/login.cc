@@ -87,16 +87,24 @@ access::Token ask_for_token(const Context& context) {
 Run declare_login(CLI::App& app, Context& context) {
   struct Flags {
     std::string address, ca;
+    access::TlsFiles own;
   };
   auto flags = std::make_shared<Flags>();
   app.add_option("URL", flags->address, "The scheduler: https://HOST:PORT")->required()->type_name("");
   app.add_option("--ca", flags->ca,
                  "The fleet's authority, ca.crt of 'ablate init-fleet' [those that this machine knows]")
       ->type_name("FILE");
+  app.add_option(
+         "--certificate", flags->own.certificate,
+         "Your certificate (PEM), where the scheduler asks for one: 'ablate init-fleet --client NAME' "
+         "makes it; where it lies is kept")
+      ->type_name("FILE");
+  app.add_option("--key", flags->own.key, "Its key, which nobody else may read")->type_name("FILE");
   add_json(app, context);
   return [&context, flags]() -> int {
     const std::string address = login_address(flags->address);
-    access::ClientAccess login{.tls = true};
+    access::ClientAccess login{.tls = true, .own = flags->own};
+    if (login.own.given()) access::read_client_pem(login.own, SystemClock{}.now());
     if (!flags->ca.empty()) login.authorities = access::read_authorities(flags->ca);
     login.token = ask_for_token(context).text();
     Client client{address, login};

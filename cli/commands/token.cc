@@ -132,6 +132,13 @@ Run declare_token(CLI::App& app, Context& context) {
       RevokeTokenRequest request;
       request.set_id(flags->id);
       const TokenInfo token = client.call(&Access::Stub::RevokeToken, request);
+      const bool own =
+          !client.access().token.empty() && access::Token::parse(client.access().token).id() == token.id();
+      if (own)
+        context.note(
+            fmt::format("it is the token that you are logged in with: nothing more can be done with it; "
+                        "'ablate login {}' takes another",
+                        client.address()));
       if (context.json)
         context.print_json(token);
       else

@@ -141,6 +141,7 @@ Run declare_up(CLI::App& app, Context& context) {
       if (!(flags->options == UpOptions{})) context.note("flags ignored: run 'ablate down' first");
       return kExitOk;
     }
+    expect_no_scheduler(context, *lock);
     check_room(context, *lock);
     if (!flags->detach) return run_here(context, flags->options, *lock, false);
 

@@ -56,6 +56,10 @@ std::string text_of(const RunDetail& run, const Place& place) {
   std::string text = fmt::format("run {}: {}, trial {}, attempt {}, worker {} on {}{}\n", summary.id(),
                                  word(summary.state()), summary.trial(), summary.attempt(), summary.worker(),
                                  summary.host(), place.is_here ? ", which is here" : "");
+  for (const auto& part : summary.parts())
+    text += fmt::format("{:<13}worker {} on {}, {} slot{}\n",
+                        &part == &*summary.parts().begin() ? "together with" : "", part.worker(), part.host(),
+                        part.slots(), part.slots() == 1 ? "" : "s");
   text += fmt::format("folder       {}\n",
                       run.directory().empty() ? "none: its program has not started" : run.directory());
   const char* heading = "checkpoints";
@@ -114,12 +118,22 @@ nlohmann::ordered_json json_of(const RunDetail& run, const Place& place) {
   for (const auto& row : summary.rows())
     sweeps.push_back(
         {{"sweep", row.sweep()}, {"row", row.row()}, {"label", row.label()}, {"seed", row.seed()}});
-  return {{"run", summary.id()},          {"trial", summary.trial()},
-          {"attempt", summary.attempt()}, {"state", word(summary.state())},
-          {"worker", summary.worker()},   {"host", summary.host()},
-          {"directory", run.directory()}, {"here", place.is_here},
-          {"checkpoints", checkpoints},   {"sources", sources},
-          {"log_bytes", run.log_bytes()}, {"sweeps", sweeps},
+  nlohmann::ordered_json parts = nlohmann::json::array();
+  for (const auto& part : summary.parts())
+    parts.push_back({{"worker", part.worker()}, {"host", part.host()}, {"slots", part.slots()}});
+  return {{"run", summary.id()},
+          {"trial", summary.trial()},
+          {"attempt", summary.attempt()},
+          {"state", word(summary.state())},
+          {"worker", summary.worker()},
+          {"host", summary.host()},
+          {"parts", parts},
+          {"directory", run.directory()},
+          {"here", place.is_here},
+          {"checkpoints", checkpoints},
+          {"sources", sources},
+          {"log_bytes", run.log_bytes()},
+          {"sweeps", sweeps},
           {"command", place.command}};
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <thread>
 
+#include "access/reach.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/temporary_folder.h"
@@ -95,10 +96,49 @@ TEST_F(CertificatesTest, AuthoritiesAreReadFromAFileThatHasSome) {
   EXPECT_THROW(read_authorities(folder / "absent"), Error);
 }
 
-TEST_F(CertificatesTest, WhereNobodyAnswersThereIsNothingToSayOfTls) {
-  EXPECT_EQ(tls_trouble("127.0.0.1:1", ""), "");
-  EXPECT_EQ(tls_trouble("unix:/x", ""), "");
-  EXPECT_FALSE(speaks_tls("127.0.0.1:1"));
+TEST_F(CertificatesTest, AnotherCertificateOfTheSameAuthorityIsForOtherNamesAndHasAKeyOfItsOwn) {
+  const Certificates made = make_certificates({"gpu-head"}, now);
+  const Signed authority{.certificate = made.authority, .key = made.authority_key};
+  const Signed renewed =
+      make_server_certificate(authority, {"gpu-head", "gpu-head.example.org", "localhost"}, now);
+  EXPECT_NE(renewed.key, made.key);
+  EXPECT_THAT(names_in(renewed.certificate), testing::UnorderedElementsAre("gpu-head", "gpu-head.example.org",
+                                                                           "localhost", "127.0.0.1", "::1"));
+  put({.authority = {}, .authority_key = {}, .certificate = renewed.certificate, .key = renewed.key});
+  EXPECT_EQ(refusal(now).second, "");
+  EXPECT_EQ(refusal(now + 24h * 729).second, "");
+}
+
+TEST_F(CertificatesTest, NothingIsSignedForLongerThanItsAuthorityIsGoodNorByOneThatIsNot) {
+  const Certificates made = make_certificates({"gpu-head"}, now - 24h * 3600);  // 50 of its days are left
+  const Signed authority{.certificate = made.authority, .key = made.authority_key};
+  const Signed late = make_server_certificate(authority, {"gpu-head"}, now);
+  EXPECT_EQ(terms_of(late.certificate).at(0).ends, terms_of(made.authority).at(0).ends);
+  EXPECT_EQ(terms_of(make_client_certificate(authority, "ada", now).certificate).at(0).ends,
+            terms_of(made.authority).at(0).ends);
+  EXPECT_THROW(make_server_certificate(authority, {"gpu-head"}, now + 24h * 51), Error);
+  EXPECT_THROW(make_server_certificate({.certificate = made.authority, .key = made.key}, {"gpu-head"}, now),
+               Error);
+  EXPECT_THROW(make_server_certificate({.certificate = "", .key = ""}, {"gpu-head"}, now), Error);
+}
+
+TEST_F(CertificatesTest, WhatIsWrongWithAClientsFilesNamesTheFlagsOfClients) {
+  const Certificates made = make_certificates({"gpu-head"}, now);
+  const Signed own =
+      make_client_certificate({.certificate = made.authority, .key = made.authority_key}, "ada", now);
+  put({.authority = {}, .authority_key = {}, .certificate = own.certificate, .key = own.key});
+  EXPECT_EQ(read_client_pem(files, now).certificate, own.certificate);
+  const auto why = [&](Time at) {
+    try {
+      read_client_pem(files, at);
+    } catch (const Error& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(why(now + 24h * 731), AllOf(HasSubstr("--certificate "), HasSubstr(" expired on 20")));
+  files.key.clear();
+  EXPECT_EQ(why(now), "--certificate without --key: pass both");
 }
 
 /// Takes one connection, says what it is told to, and closes it when the other side has spoken.

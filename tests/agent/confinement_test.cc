@@ -148,6 +148,28 @@ TEST_F(RunAsTest, ACommandReadsTheCheckpointThatItGoesOnFromAndNoOther) {
   EXPECT_THAT(resume(3, others), AllOf(HasSubstr("Permission denied"), Not(HasSubstr("those of"))));
 }
 
+TEST_F(RunAsTest, AfterItsWorkersDeathWhatARunWentOnFromIsClosedToo) {
+  const auto trial = settings.runs_root / "101";
+  const auto mode = [&](const char* attempt) { return look(trial / attempt).st_mode & 0777; };
+  for (const char* attempt : {"1", "2", "notes"}) {
+    write_text(trial / attempt / "c", "weights");
+    ::chmod((trial / attempt).c_str(), 0711);
+  }
+  ASSERT_EQ(::chown((trial / "2").c_str(), user(), static_cast<gid_t>(-1)), 0);
+  close_attempts(trial / "2");
+  EXPECT_EQ(mode("1"), 0700U) << "the second went on from it";
+  EXPECT_EQ(mode("2"), 0700U);
+  EXPECT_EQ(look(trial / "2").st_uid, ::geteuid());
+  EXPECT_EQ(mode("notes"), 0711U) << "it is no attempt";
+
+  ::chmod((trial / "1").c_str(), 0711);
+  write_text(trial / "3" / "c", "under way on another machine");
+  ::chmod((trial / "3").c_str(), 0755);
+  close_attempts(trial / "2");
+  EXPECT_EQ(mode("1"), 0711U) << "the third may go on from it, and closes it";
+  EXPECT_EQ(mode("3"), 0755U);
+}
+
 TEST_F(RunAsTest, WhatACommandLeavesIsKilledAlsoWithoutItsEnvironmentItsGroupAndItsParent) {
   adopt_orphans();
   const std::string script = "env -i setsid sh -c 'echo $$ > " + (directory() / "self").string() +

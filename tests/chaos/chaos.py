@@ -29,6 +29,7 @@ os.environ.setdefault("ABLATE_BIN", str(HERE.parent.parent / "build" / "bin"))
 from checker import Checker  # noqa: E402
 from faults import Faults  # noqa: E402
 from fleet import BIN, say, with_mounts  # noqa: E402
+from secured import SecuredWorld  # noqa: E402
 from work import Work  # noqa: E402
 from world import World, chance_of  # noqa: E402
 
@@ -38,11 +39,15 @@ def options():
     parser.add_argument("--kills", type=int, default=50, help="processes that are ended with SIGKILL; other faults come on top [50]")
     parser.add_argument("--seed", type=int, default=1, help="of what is done, and when [1]")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--fleet", type=int, metavar="N", help="N workers at addresses of their own, with TLS and tokens, and people with roles")
+    parser.add_argument("--each", action="store_true", help="with --fleet: whatever is done to who may come in is done once at least")
     parser.add_argument("--train", action="store_true", help="also trains a little with our own trainer, where it is built")
     parser.add_argument("--interval", type=float, default=0.3, help="mean seconds between two faults [0.3]")
     parser.add_argument("--patience", type=float, default=900, help="seconds for what was begun to end, when nothing is done to it any more [900]")
     parser.add_argument("--keep", action="store_true", help="leave the results file, logs and records although all is well")
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.workers = given.fleet or given.workers
+    return given
 
 
 class Recoveries:
@@ -114,13 +119,13 @@ def kills_of(world, faults):
 def make_trouble(world, faults, work, recoveries, given, chance):
     began = reported = time.monotonic()
     next_fault = began + 2
-    while kills_of(world, faults) < given.kills:
+    while kills_of(world, faults) < given.kills or (faults.admission and faults.admission.left):
         now = time.monotonic()
         world.look_after()
         work.work()
         faults.work()
         recoveries.look()
-        if now >= next_fault:
+        if now >= next_fault and kills_of(world, faults) < given.kills:
             faults.one()
             next_fault = now + chance.expovariate(1 / given.interval)
         if now - reported > 5:
@@ -130,7 +135,7 @@ def make_trouble(world, faults, work, recoveries, given, chance):
             say("too many findings: it ends here")
             break
         time.sleep(0.01)
-    faults.end_all()
+    faults.end_all(lambda: (world.look_after(), recoveries.look()))
     world.set_clock(0)
     world.restart_calmly()
     return time.monotonic() - began
@@ -142,7 +147,7 @@ def settle(world, work, recoveries, patience):
     while time.monotonic() - began < patience:
         world.look_after()
         recoveries.look()
-        if work.settle() and world.all_alive():
+        if work.settle() and world.all_alive() and world.answers():
             left = states(world)
             if left and not any(left.get(state) for state in ("queued", "leased", "running")):
                 held = held_sweeps(world)
@@ -228,6 +233,8 @@ def print_verdict(given, world, faults, work, recoveries, violations, seconds, s
     print(f"\n  {'fault':50} {'times':>6}   recovery: median, 95th percentile, longest")
     for kind in sorted(world.counts, key=lambda kind: (kind.startswith("fail point"), -world.counts[kind])):
         print(f"  {kind:50} {world.counts[kind]:6}   {spread(recoveries.times.get(kind, []))}")
+    if faults.admission:
+        print("\n  what was heard by whom" + "".join(f"\n  {count:6}  {who}: {line}" for (who, line), count in sorted(faults.admission.heard.items())))
     everything = [value for times in recoveries.times.values() for value in times]
     print(f"  {'all of which a recovery was seen':50} {len(everything):6}   {spread(everything)}")
     print()
@@ -258,8 +265,8 @@ def main():
                       (("CHAOS_CLOCK_SHIM", "../tests/libchaos_clock.so"), ("CHAOS_STRANGER", "../tests/chaos_stranger")))
     home = pathlib.Path(tempfile.mkdtemp(prefix="ablate-chaos-"))
     trainer = pathlib.Path(os.environ.get("CHAOS_TRAINER", BIN / "ablate-trainer"))
-    world = World(home, given.workers, chance_of(given.seed, "world"), mounts, shim if shim.exists() else None,
-                  trainer if given.train and trainer.exists() else None)
+    world = (SecuredWorld if given.fleet else World)(home, given.workers, chance_of(given.seed, "world"), mounts, shim if shim.exists() else None,
+                                                     trainer if given.train and trainer.exists() else None)
     left_out = [what for what, there in (("full disks (no tmpfs may be mounted here)", mounts), ("clock jumps (no shim)", shim.exists()),
                                          ("workers of another protocol", stranger.exists()), ("trainings", world.trainer)) if not there]
     say(f"in {home}: a scheduler, {len(world.workers())} workers{'; left out: ' + ', '.join(left_out) if left_out else ''}")
@@ -267,6 +274,8 @@ def main():
     work = Work(world, chance_of(given.seed, "work"), enough=12 * given.workers)
     faults = Faults(world, chance_of(given.seed, "faults"), recoveries.note, str(stranger) if stranger.exists() else None)
     world.note = recoveries.note
+    if given.fleet and given.each:
+        faults.admission.plan_all()
     violations, keep = [], True
     try:
         seconds = make_trouble(world, faults, work, recoveries, given, chance_of(given.seed, "times"))
@@ -280,6 +289,8 @@ def main():
             check_trained(world)
         world.end()
         read_logs(world)
+        if given.fleet:
+            world.check_tokens()
         if alive := world.programs():
             world.find("overlap", f"programs of trials outlive everything: {alive}")
         checker = Checker(world.store, world.records, work.sweeps, world.killed, tables)

@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import time
 
+from admission import Admission
+from secured import SecuredWorld
 from world import LEASE_MS
 
 LEASE = LEASE_MS / 1000
@@ -24,7 +26,15 @@ class Faults:
                  (3, self.set_clock), (2, self.lock_store), (1, self.newer_store), (1, self.come_as_stranger)]
         if world.mounted:
             kinds += [(2, self.fill_store_disk), (2, self.fill_worker_disk)]
-        self.weights, self.kinds = zip(*kinds)
+        self.weights, self.kinds = [], []
+        self.add_kinds(kinds)
+        self.admission = Admission(world, self, chance) if isinstance(world, SecuredWorld) else None
+
+    def add_kinds(self, kinds):
+        """(how often in comparison, what)"""
+        for weight, kind in kinds:
+            self.weights.append(weight)
+            self.kinds.append(kind)
 
     # --- when ---
 
@@ -35,6 +45,8 @@ class Faults:
                 return
 
     def work(self):
+        if self.admission:
+            self.admission.work()
         now = time.monotonic()
         due = [entry for entry in self.later if entry[0] <= now]
         self.later = [entry for entry in self.later if entry[0] > now]
@@ -48,13 +60,16 @@ class Faults:
     def after(self, seconds, what):
         self.later.append((time.monotonic() + seconds, what))
 
-    def end_all(self):
+    def end_all(self, meanwhile):
+        """`meanwhile` is called while something takes its time."""
         while self.later:
             self.later.sort(key=lambda entry: entry[0])
             self.later.pop(0)[1]()
         for popen in self.strangers:
             popen.kill()
             popen.wait()
+        if self.admission:
+            self.admission.finish(meanwhile)
 
     def begin(self, kind, target, recovers_from=None):
         """`recovers_from`: seconds from now at which it is over, and the recovery begins; `target`: the worker or "scheduler", where it
@@ -159,8 +174,16 @@ class Faults:
         name = self.a_proxy()
         if not name:
             return False
-        self.world.proxies[name].cut()
-        return self.begin("connection cut", name)
+        proxy, concerned = self.world.proxies[name], name if name in self.world.processes else None
+        how = self.chance.random() if proxy.tls else 0
+        if how < 0.5:
+            proxy.cut()
+            return self.begin("connection cut", concerned)
+        if how < 0.85:
+            proxy.cut_in_record()
+            return self.begin("connection cut in the middle of a record", concerned)
+        proxy.turn_a_bit()
+        return self.begin("a bit turned on its way", concerned)
 
     def bad_network(self):
         name = self.a_proxy()
@@ -178,7 +201,7 @@ class Faults:
             del self.world.busy["network", name]
 
         self.after(seconds, mend)
-        return self.begin(f"network: {mode}", name, seconds)
+        return self.begin(f"network: {mode}", name if name in self.world.processes else None, seconds)
 
     # --- disks, file, clock ---
 
@@ -209,7 +232,10 @@ class Faults:
         return self.fill(self.world.worker_disk, "full disk under the workers")
 
     def set_clock(self):
-        seconds = self.chance.choice((0, -3600, 3600, -86400, 86400, 10 * 365 * 86400, -2, 2, self.chance.uniform(-100, 100)))
+        far = (0, -3600, 3600, -86400, 86400, 10 * 365 * 86400, -2, 2)
+        if self.admission:  # certificates and tokens have their time: they begin an hour before they were made, and last for a month
+            far = (0, -3000, 3600, 86400, 20 * 86400, -2, 2)
+        seconds = self.chance.choice((*far, self.chance.uniform(-100, 100)))
         self.world.set_clock(seconds)
         return self.begin("wall clock set", None)
 
@@ -235,7 +261,7 @@ class Faults:
 
     def newer_store(self):
         """The scheduler is killed, and started on a file that a newer release has written: it says so in a line, and changes nothing."""
-        if not self.well("scheduler") or "store" in self.world.busy or self.world.store_disk in self.world.busy:
+        if not self.well("scheduler") or any(what in self.world.busy for what in ("store", "certificate", self.world.store_disk)):
             return False
         scheduler = self.world.scheduler()
         scheduler.held = True

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream of sweeps, as people submit them: small ones, of programs of all kinds; some are cancelled, paused, given more trials of others."""
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -83,11 +82,10 @@ class Work:
         return name
 
     def command(self, then, *argv):
-        environment = dict(os.environ, ABLATE_HOME=str(self.world.home), ABLATE_SCHEDULER=self.world.address, NO_COLOR="1")
         log = open(self.world.home / "logs" / "ablate.log", "ab")
         log.write(f"-- {' '.join(map(str, argv))}\n".encode())
         log.flush()
-        popen = subprocess.Popen([str(BIN / "ablate"), *map(str, argv)], env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        popen = subprocess.Popen([str(BIN / "ablate"), *map(str, argv)], env=self.world.submitter(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         self.commands.append((popen, time.monotonic(), then))
 

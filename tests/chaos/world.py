@@ -75,14 +75,23 @@ class World:
         self.note = None  # told of what happens at fail points: (kind, who, seconds that it lasts)
         self.calm = False
         self.busy = {}  # what is being done to what: one thing at a time
-        self.add("scheduler", "ablate-scheduler", "--store", self.store, "--listen", self.address, "--http-port", 0,
-                 "--heartbeat-ms", HEARTBEAT_MS, "--lease-ms", LEASE_MS, *self.if_known("ablate-scheduler", "--quarantine-after", 0))
-        for name in [f"w{number}" for number in range(workers)] + ([TRAINING] if trainer else []):
+        self.set_up([f"w{number}" for number in range(workers)] + ([TRAINING] if trainer else []))
+
+    def set_up(self, workers):
+        self.add_scheduler()
+        for name in workers:
             self.proxies[name] = self.network.proxy(self.socket)
-            training = name == TRAINING
-            self.add(name, "ablate-worker", "--scheduler", self.proxies[name].address, "--home", self.worker_disk / name, "--name", name,
-                     "--slots", 1 if training else 2, "--threads", 1, "--runs-root", self.worker_disk / "runs", "--grace-ms", 1000,
-                     "--trainer", trainer if training else "/bin/false", *(() if training else ("--allow-commands",)))
+            self.add_worker(name)
+
+    def add_scheduler(self, *options):
+        self.add("scheduler", "ablate-scheduler", "--store", self.store, "--listen", self.address, "--http-port", 0,
+                 "--heartbeat-ms", HEARTBEAT_MS, "--lease-ms", LEASE_MS, *self.if_known("ablate-scheduler", "--quarantine-after", 0), *options)
+
+    def add_worker(self, name, *options):
+        training = name == TRAINING
+        self.add(name, "ablate-worker", "--scheduler", self.proxies[name].address, "--home", self.worker_disk / name, "--name", name,
+                 "--slots", 1 if training else 2, "--threads", 1, "--runs-root", self.worker_disk / "runs", "--grace-ms", 1000,
+                 "--trainer", self.trainer if training else "/bin/false", *(() if training else ("--allow-commands",)), *options)
 
     def find(self, kind, text):
         """Something that must not be."""
@@ -136,6 +145,9 @@ class World:
             log.seek(process.log_from)
             return log.read().decode(errors="replace")
 
+    def is_up(self, process):
+        return ("is ready" if process.name == "scheduler" else f"info worker {process.name} with ") in self.said_since_start(process)
+
     def look_after(self):
         """Starts what has ended, lets go on what has stopped itself. To be called all the time."""
         now = time.monotonic()
@@ -179,11 +191,11 @@ class World:
             return
         if code in (0, -signal.SIGTERM) and process.expected == "term":
             return
-        if code == 3 and self.may_not_start(said):
+        if self.may_not_start(process, code, said.strip().splitlines()):
             process.start_at = time.monotonic() + 0.3
             return
-        if code == 1 and at_point and "=error@1" in process.points and self.said_nothing_but(said, "fail point"):
-            return  # its first commit, at the start, could not be made: it says so and ends
+        if code == 1 and at_point and "=error@" in process.points and self.said_nothing_but(said, "fail point"):
+            return  # one of its first commits, at the start, could not be made: it says so and ends
         self.find("ended", f"{process.name} ended with {code} by itself; its last words: {said[-800:]}")
         process.start_at = time.monotonic() + 1
 
@@ -192,10 +204,10 @@ class World:
         lines = [line for line in said.splitlines() if line and not line.startswith("---")]
         return bool(lines) and all(words in line for line in lines)
 
-    def may_not_start(self, said):
+    def may_not_start(self, process, code, lines):
         """A start that is refused because of what is being done to its disk or its file, in one line, and with the right exit code."""
-        last = said.strip().splitlines()[-1] if said.strip() else ""
-        return any(words in last for words in ("No space left", "disk is full", "in use by", "database or disk is full", "disk I/O error"))
+        last = lines[-1] if lines else ""
+        return code == 3 and any(words in last for words in ("No space left", "disk is full", "in use by", "disk I/O error"))
 
     def kill(self, process):
         process.expected = "kill"
@@ -208,9 +220,16 @@ class World:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(self.socket) == 0
 
+    def owner(self):
+        """The environment of who may do everything."""
+        return dict(os.environ, ABLATE_HOME=str(self.home), ABLATE_SCHEDULER=self.address, NO_COLOR="1")
+
+    def submitter(self):
+        """The environment of somebody who may submit."""
+        return self.owner()
+
     def ablate(self, *argv, timeout=60):
-        environment = dict(os.environ, ABLATE_HOME=str(self.home), ABLATE_SCHEDULER=self.address, NO_COLOR="1")
-        return subprocess.run([str(BIN / "ablate"), *map(str, argv)], env=environment, text=True, capture_output=True, timeout=timeout,
+        return subprocess.run([str(BIN / "ablate"), *map(str, argv)], env=self.owner(), text=True, capture_output=True, timeout=timeout,
                               stdin=subprocess.DEVNULL)
 
     def reader(self):
@@ -265,7 +284,7 @@ class World:
                 continue
             try:
                 code = process.popen.wait(60)
-                if code != 0:
+                if code != 0 and (code != -signal.SIGTERM or self.is_up(process)):  # until then signals end it at once
                     self.find("ended", f"{process.name} ended with {code} when asked to stop")
             except subprocess.TimeoutExpired:
                 self.find("ended", f"{process.name} did not end within 60 s when asked to stop")
@@ -277,7 +296,7 @@ class World:
         for disk in self.mounted:
             if keep:
                 for file in disk.glob("results.db*"):
-                    shutil.copy2(file, self.home)
+                    (shutil.copytree if file.is_dir() else shutil.copy2)(file, self.home / file.name)
                 for file in disk.glob("w*/spool/*"):
                     (self.home / "spools").mkdir(exist_ok=True)
                     shutil.copy2(file, self.home / "spools" / f"{file.parts[-3]}-{file.name}")

@@ -206,6 +206,32 @@ TEST(Doctor, ASchedulerThatShouldAnswerAndDoesNotIsAProblem) {
              "disk is full");
 }
 
+TEST(Doctor, ASchedulerThatWasNamedAndIsNotReachedIsAProblemWithItsReason) {
+  expect_one(
+      [](Seen& seen) {
+        seen.answers = false, seen.is_elsewhere = true, seen.address = "gpu-head:7071";
+        seen.scheduler_error = "the certificate of gpu-head:7071 expired on 2026-11-24 at 10:00 UTC";
+      },
+      "scheduler/answers", Verdict::kProblem, "the certificate of gpu-head:7071 expired");
+}
+
+TEST(Doctor, CertificatesThatEndWithinAMonthAreNamed) {
+  using Kind = Seen::Certificate::Kind;
+  const auto ending = [](std::chrono::hours in, Kind kind) {
+    return [=](Seen& seen) {
+      seen.certificates = {{Kind::kAuthority, "/h/fleet/ca.crt", seen.now + std::chrono::hours{24 * 3000}},
+                           {kind, "/h/fleet/server.crt", seen.now + in}};
+    };
+  };
+  EXPECT_THAT(complaints(ending(std::chrono::hours{24 * 31}, Kind::kServer)), IsEmpty());
+  expect_one(ending(std::chrono::hours{24 * 29}, Kind::kServer), "scheduler/certificates", Verdict::kNote,
+             "/h/fleet/server.crt is good until 2027-");
+  expect_one(ending(std::chrono::hours{-1}, Kind::kServer), "scheduler/certificates", Verdict::kProblem,
+             "/h/fleet/server.crt was good until 2027-");
+  expect_one(ending(std::chrono::hours{24}, Kind::kAuthority), "scheduler/certificates", Verdict::kNote,
+             "is good until");
+}
+
 TEST(Doctor, ProgramsOfSeveralVersionsAreNamed) {
   expect_one([](Seen& seen) { seen.programs[1].version = "1.1.0"; }, "worker/programs", Verdict::kProblem,
              "1.1.0");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real program against a real scheduler in this process; no worker, so nothing trains.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -42,6 +43,21 @@ class WithScheduler : public testing::Test {
   std::optional<scheduler::SchedulerServer> server_;
   std::filesystem::path sweep_ = home_.file("sweep.yaml", kSweep);
 };
+
+TEST_F(WithScheduler, UpSaysWhoseTheSchedulerIsThatItDidNotStart) {
+  for (const bool detached : {false, true}) {
+    std::vector<std::string> words{"up"};
+    if (detached) words.emplace_back("--detach");
+    const Outcome outcome = home_.run(words);
+    EXPECT_EQ(outcome.code, exit_code(Code::kUnavailable)) << outcome.out;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("a scheduler that 'ablate up' did not start has " +
+                                             (home_.folder() / "run" / "scheduler.sock").string()),
+                                   HasSubstr(fmt::format("process {} (", ::getpid())),
+                                   HasSubstr("ablate-worker --scheduler")));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+  EXPECT_EQ(home_.run({"ls"}).code, kExitOk) << "it was left alone";
+}
 
 TEST_F(WithScheduler, ASweepIsSubmittedOnce) {
   const auto first = json({"submit", sweep_}), second = json({"submit", sweep_});

@@ -8,6 +8,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import time
 
 from fleet import BIN, Fleet, expect
 
@@ -66,6 +67,8 @@ def made_in_one_command(fleet):
     before = {name: file.read_bytes() for name, file in files.items()}
     expect("nothing was changed" in fleet.ablate("init-fleet", "--name", "other", "--store", fleet.store).stdout, "again, it changes nothing")
     expect(before == {name: file.read_bytes() for name, file in files.items()}, "and so it is")
+    one_line(fleet.ablate("init-fleet", "--renew", "--home", fleet.home / "empty", check=False), 2, "'ablate init-fleet --name HOST' makes it",
+             "where there is no fleet nothing is renewed")
     return folder
 
 
@@ -107,6 +110,99 @@ def a_sweep_over_tls(fleet, folder, port):
     sweep = fleet.json("show", "over-tls")["summary"]
     expect(sweep["state"] == "SWEEP_STATE_COMPLETED" and sweep["owner"] == "admin", "trained, and its owner is whose token it was")
     return ada, address
+
+
+def checks(done):
+    return {f"{check['area']}/{check['check']}": check for check in json.loads(done.stdout)["checks"]}
+
+
+def looked_at_by_the_doctor(fleet, folder, ada, address):
+    found = checks(ada.ablate("doctor", "--json"))
+    expect(found["scheduler/answers"]["message"] == f"it answers at {address}", f"the doctor speaks TLS: {found['scheduler/answers']}")
+    expect(found["scheduler/certificates"]["verdict"] == "ok" and "is good until 20" in found["scheduler/certificates"]["message"],
+           f"and knows until when: {found['scheduler/certificates']}")
+    stranger = Person(fleet, "stranger")
+    answers = checks(stranger.ablate("doctor", "--json", "--scheduler", address))["scheduler/answers"]
+    expect(answers["verdict"] == "problem" and "speaks TLS and wants a token" in answers["message"], f"of a stranger it says why not: {answers}")
+    for where, words in ((f"127.0.0.1:{free_port()}", "connection refused"), ("no-such-host.invalid:7071", "cannot be found"),
+                         ("gpu-head", "expected HOST:PORT")):
+        done = stranger.ablate("ls", "--scheduler", where)
+        said = done.stderr.strip()
+        expect(done.returncode in (2, 3) and "\n" not in said and words in said, f"a wrong address {where}: {said}")
+
+
+def names_shown(address, authority):
+    host, port = address.split(":")
+    context = ssl.create_default_context(cafile=authority)
+    with socket.create_connection((host, int(port)), timeout=60) as plain, context.wrap_socket(plain, server_hostname=host) as stream:
+        return {value for _, value in stream.getpeercert()["subjectAltName"]}
+
+
+def a_new_certificate(fleet, folder, ada, address):
+    shown = names_shown(address, folder / "ca.crt")
+    expect("gpu-head" in shown and "gpu-02" not in shown, f"the server's names: {shown}")
+    said = json.loads(fleet.ablate("init-fleet", "--renew", "--name", "gpu-head,gpu-02", "--json").stdout)
+    expect("gpu-02" in said["renewed"]["names"] and said["renewed"]["ends"].startswith("20"), f"renewed for another name: {said}")
+    fleet.until(lambda: "gpu-02" in names_shown(address, folder / "ca.crt"), "the running scheduler shows it, by the same authority")
+    expect(ada.ablate("ls").returncode == 0, "and who logged in before goes on")
+    expect("not used" not in (fleet.home / "scheduler.log").read_text(), "without a word of a broken one in between")
+    said = fleet.ablate("init-fleet", "--renew").stdout
+    expect("gpu-02" in said and said.count("good until 20") == 2, f"again, for the same names: {said}")
+    expect({file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}, "all of it is its owner's alone")
+
+
+def whoever_revokes_their_own(fleet, folder, ada, address):
+    token = fleet.home / "bob.token"
+    made = json.loads(ada.ablate("token", "create", "--role", "admin", "--name", "bob", "--out", token, "--json").stdout)
+    bob = Person(fleet, "bob")
+    expect(bob.ablate("login", address, "--ca", folder / "ca.crt", given=token.read_text()).returncode == 0, "a second admin logs in")
+    done = bob.ablate("token", "revoke", made["id"], "--scheduler", address)
+    expect(done.returncode == 0 and "is revoked" in done.stdout and "the token that you are logged in with" in done.stderr,
+           f"who revokes the own token is told what happened: {done.stdout}{done.stderr}")
+    one_line(bob.ablate("ls", "--scheduler", address), 2, "this token is revoked", "from then on")
+
+
+def crowds_keep_nobody_out(fleet, folder, address):
+    host, port = address.split(":")
+    context = ssl.create_default_context(cafile=folder / "ca.crt")
+    context.set_alpn_protocols(["h2"])
+    with contextlib.ExitStack() as open_ones:
+        for _ in range(500):
+            open_ones.enter_context(socket.create_connection((host, int(port)), timeout=60))
+        before = time.monotonic()
+        with socket.create_connection((host, int(port)), timeout=60, source_address=("127.0.0.2", 0)) as plain, \
+                context.wrap_socket(plain, server_hostname=host) as stream:
+            stream.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+            expect(len(stream.recv(64)) > 0, f"500 half-open connections of one address: another is served after {time.monotonic() - before:.3f} s")
+
+
+def mutual_tls():
+    with Fleet("mutual") as fleet:
+        fleet.ablate("init-fleet", "--name", "gpu-head", "--store", fleet.store)
+        folder, clients, address = fleet.home / "fleet", fleet.home / "fleet" / "clients", f"127.0.0.1:{free_port()}"
+        said = fleet.ablate("init-fleet", "--client", "gpu-01,ada").stdout
+        expect("gpu-01.crt" in said and "ada.crt" in said and stat.S_IMODE((clients / "ada.key").stat().st_mode) == 0o600, "certificates of clients")
+        one_line(fleet.ablate("init-fleet", "--client", "../evil", check=False), 2, "expected a name of letters", "a name is no path")
+        fleet.start_scheduler("--listen", address, "--tls-certificate", folder / "server.crt", "--tls-key", folder / "server.key",
+                              "--client-ca", folder / "ca.crt")
+        worker = [str(BIN / "ablate-worker"), "--scheduler", address, "--ca", str(folder / "ca.crt"), "--join-token-file", str(folder / "join.token"),
+                  "--home", str(fleet.home / "gpu-01"), "--name", "gpu-01", "--slots", "1"]
+        done = subprocess.run(worker, env=fleet.environment, text=True, capture_output=True, timeout=120)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ablate-worker:")]
+        expect(done.returncode in (2, 3) and len(lines) == 1 and "wants a certificate of its clients: pass --certificate and --key" in lines[0],
+               f"a worker without one: {lines}")
+        fleet.start("gpu-01", "ablate-worker", *worker[1:], "--certificate", clients / "gpu-01.crt", "--key", clients / "gpu-01.key")
+        fleet.until(lambda: any(w["connected"] for w in fleet.json("workers")["workers"]), "with one it joins")
+        ada = Person(fleet, "ada")
+        secret = (folder / "admin.token").read_text()
+        one_line(ada.ablate("login", address, "--ca", folder / "ca.crt", given=secret), 2, "wants a certificate of its clients", "a person without one")
+        own = ("--certificate", clients / "ada.crt", "--key", clients / "ada.key")
+        done = ada.ablate("login", address, "--ca", folder / "ca.crt", *own, given=secret)
+        expect(done.returncode == 0, f"with one: {done.stderr}")
+        expect(ada.ablate("ls", "--scheduler", address).returncode == 0, "which every command shows from then on")
+        expect(checks(ada.ablate("doctor", "--json", "--scheduler", address))["scheduler/answers"]["verdict"] == "ok", "the doctor too")
+        (clients / "ada.key").rename(clients / "lost.key")
+        one_line(ada.ablate("ls", "--scheduler", address), 2, "ada.key: no such file", "one whose key is gone")
 
 
 def the_dashboard(fleet, folder, ada, address):
@@ -252,8 +348,13 @@ def main():
         folder = made_in_one_command(fleet)
         scheduler_refusals(fleet, folder)
         ada, address = a_sweep_over_tls(fleet, folder, free_port())
+        looked_at_by_the_doctor(fleet, folder, ada, address)
+        whoever_revokes_their_own(fleet, folder, ada, address)
+        crowds_keep_nobody_out(fleet, folder, address)
+        a_new_certificate(fleet, folder, ada, address)
         the_dashboard(fleet, folder, ada, address)
         who_does_not_get_in(fleet, folder, ada, address)
+    mutual_tls()
 
 
 if __name__ == "__main__":

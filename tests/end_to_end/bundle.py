@@ -149,6 +149,11 @@ def main():
             expect(re.match(r"\d+\.\d+", said), f"with glibc alone the worker starts: {said.strip()}")
             said = run("/usr/bin/env", "-i", *chroot, inside / "bin/ablate-trainer", "--version")
             expect("PyTorch" in said, f"and the trainer: {said.strip()}")
+            told = json.loads(fleet.ablate("bundle", "--of", "cli", "--out", fleet.home / "cli.tar.gz", "--json").stdout)
+            run("tar", "xf", fleet.home / "cli.tar.gz", "-C", machine)
+            said = run("/usr/bin/env", "-i", *chroot, pathlib.Path("/") / told["name"] / "bin/ablate", "--version")
+            expect(re.fullmatch(r"ablate-cli-[\d.]+-\w+", told["name"]) and said.startswith("ablate ") and not told["trainer"] and told["bytes"] < 40 << 20,
+                   f"and the command line alone, of a bundle of its own: {told['name']}, {told['bytes'] >> 20} MiB")
             for library in ("libgomp.so.1", "libc10.so", "libfmt.so.9", "libstdc++.so.6"):
                 (machine / "tmp" / library).write_text("of another PyTorch")
             said = run("/usr/bin/env", "-i", "LD_LIBRARY_PATH=/tmp", *chroot, inside / "bin/ablate-trainer", "--version")

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "access/listen_address.h"
+#include "access/reach.h"
 #include "access/tls.h"
 #include "access/token.h"
 #include "base/file.h"
@@ -51,15 +52,26 @@ class AccessControlTest : public testing::Test {
   AccessControlTest() {
     const auto made = access::make_certificates({"gpu-head"}, SystemClock{}.now());
     authorities = made.authority;
+    authority_key = made.authority_key;
     access::write_secret(folder / "server.crt", made.certificate);
     access::write_secret(folder / "server.key", made.key);
-    server = std::make_unique<SchedulerServer>(
-        ServerOptions{.scheduler = {.store = folder / "results.db", .trainer = folder / "no-trainer"},
-                      .listen = {"unix:" + (folder / "s.sock").string(), "127.0.0.1:0"},
-                      .tls = {.certificate = folder / "server.crt", .key = folder / "server.key"}});
-    owner = grpc::CreateChannel(server->addresses()[0], grpc::InsecureChannelCredentials());
+    start();
+  }
+  /// Beside what all have.
+  void start(ServerOptions options = {}) {
+    owner.reset();
+    server.reset();
+    options.scheduler = {.store = folder / "results.db", .trainer = folder / "no-trainer"};
+    options.listen = {"unix:" + (folder / "s.sock").string(), "127.0.0.1:0"};
+    options.tls.certificate = folder / "server.crt";
+    options.tls.key = folder / "server.key";
+    server = std::make_unique<SchedulerServer>(options);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // not the one to the server before
+    owner = grpc::CreateCustomChannel(server->addresses()[0], grpc::InsecureChannelCredentials(), arguments);
     address = server->addresses()[1];
   }
+  access::Signed authority() const { return {.certificate = authorities, .key = authority_key}; }
   std::shared_ptr<grpc::Channel> channel(const std::string& token) const {
     return grpc::CreateChannel(
         address, access::channel_credentials({.tls = true, .authorities = authorities, .token = token}));
@@ -122,7 +134,7 @@ class AccessControlTest : public testing::Test {
   }
 
   TemporaryFolder folder;
-  std::string authorities, address;
+  std::string authorities, authority_key, address;
   std::unique_ptr<SchedulerServer> server;
   std::shared_ptr<grpc::Channel> owner;
 };
@@ -265,6 +277,203 @@ TEST_F(AccessControlTest, ANewCertificateIsShownWithoutARestartAndABrokenOneIsNo
     EXPECT_TRUE(access::speaks_tls(address)) << "there is no time without one";
   }
   EXPECT_EQ(access::tls_trouble(address, made.authority), "");
+}
+
+TEST_F(AccessControlTest, WhoRevokesTheirOwnTokenIsAnsweredAndNoMoreAfterThat) {
+  const access::Token own = made(TOKEN_ROLE_ADMIN, "ada");
+  const auto admin = channel(own.text());
+  SubmitRequest submit;
+  *submit.mutable_file() = file_of("study");
+  SubmitResponse submitted;
+  ASSERT_TRUE(
+      call(std::shared_ptr<Sweeps::Stub>{Sweeps::NewStub(admin)}, &Sweeps::Stub::Submit, submit, &submitted)
+          .ok());
+  SweepRequest study;
+  study.set_sweep("study");
+  Patience context;
+  const auto stream = Sweeps::NewStub(admin)->WatchSweep(&context, study);
+  SweepProgress progress;
+  ASSERT_TRUE(stream->Read(&progress));
+  RevokeTokenRequest request;
+  request.set_id(own.id());
+  TokenInfo info;
+  const grpc::Status status = call(access_of(admin), &Access::Stub::RevokeToken, request, &info);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(info.why_not(), "this token is revoked");
+  while (stream->Read(&progress)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok()) << "what else was under way with it has ended";
+  EXPECT_EQ(list(admin).error_message(), "this token is revoked");
+}
+
+TEST_F(AccessControlTest, AWorkersStreamAndAWatchEndWhenTheirTokensExpire) {
+  server.reset();
+  const access::Token worker = access::Token::make();
+  const Time now = SystemClock{}.now();
+  {
+    storage::Database db{folder / "results.db", storage::Database::Mode::kWrite};
+    storage::TokenStore{db}.add({.record = {.id = worker.id(),
+                                            .role = Role::kWorker,
+                                            .name = "gpu-01",
+                                            .made_by = "test",
+                                            .created = now,
+                                            .expires = now + std::chrono::seconds{5}},
+                                 .sha256 = worker.digest()},
+                                now);
+  }
+  start();
+  WorkerMessage hello;
+  hello.mutable_hello()->set_name("gpu-01");
+  hello.mutable_hello()->set_host("h");
+  hello.mutable_hello()->set_instance("i");
+  hello.mutable_hello()->set_lowest_protocol(1);
+  hello.mutable_hello()->set_highest_protocol(1);
+  Patience context;
+  const auto stream = WorkerLink::NewStub(channel(worker.text()))->Session(&context);
+  SchedulerMessage said;
+  stream->Write(hello);
+  ASSERT_TRUE(stream->Read(&said));
+  ASSERT_TRUE(said.has_welcome());
+  while (stream->Read(&said)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok());
+  Patience later;
+  const auto refused = WorkerLink::NewStub(channel(worker.text()))->Session(&later);
+  EXPECT_FALSE(refused->Read(&said));
+  EXPECT_THAT(refused->Finish().error_message(), HasSubstr("this token expired"));
+  ListWorkersResponse workers;
+  for (int look = 0; look < 1000; ++look) {  // the end of a session is a job of the coordinator
+    ASSERT_TRUE(call(std::shared_ptr<Workers::Stub>{Workers::NewStub(owner)}, &Workers::Stub::ListWorkers,
+                     ListWorkersRequest{}, &workers)
+                    .ok());
+    if (workers.workers_size() == 1 && !workers.workers(0).connected()) break;
+  }
+  ASSERT_EQ(workers.workers_size(), 1);
+  EXPECT_FALSE(workers.workers(0).connected());
+}
+
+TEST_F(AccessControlTest, WhyAnAddressDoesNotAnswerIsSaidInOneLine) {
+  using Kind = access::Trouble::Kind;
+  const auto look = [&](const std::string& at, access::ClientAccess access) {
+    const auto trouble = access::look_for_trouble(at, access);
+    EXPECT_EQ(trouble.text.find('\n'), std::string::npos);
+    return std::pair{trouble.kind, trouble.text};
+  };
+  EXPECT_EQ(look(address, {.tls = true, .authorities = authorities}).first, Kind::kNone);
+  EXPECT_EQ(look(address, {}).first, Kind::kTls);
+  const auto other = access::make_certificates({"gpu-head"}, SystemClock{}.now());
+  EXPECT_EQ(look(address, {.tls = true, .authorities = other.authority}).first, Kind::kCertificate);
+
+  const SchedulerServer plain{{.scheduler = {.store = folder / "plain.db", .trainer = folder / "no-trainer"},
+                               .listen = {"127.0.0.1:0"},
+                               .http_port = 0}};
+  EXPECT_EQ(look(plain.addresses()[0], {}).first, Kind::kNone);
+  const auto [kind, text] = look(plain.addresses()[0], {.tls = true, .authorities = authorities});
+  EXPECT_EQ(kind, Kind::kPlain);
+  EXPECT_THAT(text, HasSubstr("there is no TLS at " + plain.addresses()[0]));
+  const std::string page = plain.dashboard().substr(std::string{"http://"}.size());
+  for (const bool tls : {false, true})
+    EXPECT_EQ(look(page.substr(0, page.find('/')), {.tls = tls, .authorities = authorities}).first,
+              Kind::kHttp);
+
+  start({.http_port = 0});
+  const std::string secure = server->dashboard().substr(std::string{"https://"}.size());
+  for (const bool tls : {false, true}) {
+    const auto [of, why] = look(secure.substr(0, secure.find('/')), {.tls = tls, .authorities = authorities});
+    EXPECT_EQ(of, Kind::kHttp) << why;
+    EXPECT_THAT(why, HasSubstr("is not a scheduler's port"));
+  }
+}
+
+/// A scheduler that asks its clients for certificates.
+class MutualTlsTest : public AccessControlTest {
+ protected:
+  MutualTlsTest() {
+    access::write_secret(folder / "ca.crt", authorities);
+    start({.tls = {.client_authorities = folder / "ca.crt"}});
+  }
+  access::TlsFiles put(const access::Signed& own) {
+    const access::TlsFiles files{.certificate = folder / "own.crt", .key = folder / "own.key"};
+    access::write_secret(files.certificate, own.certificate);
+    access::write_secret(files.key, own.key);
+    return files;
+  }
+  access::ClientAccess with(const access::TlsFiles& own) const {
+    return {.tls = true, .authorities = authorities, .token = token, .own = own};
+  }
+  /// `patient`: it connects again until it is let in.
+  grpc::Status list_with(const access::ClientAccess& access, bool patient = false) const {
+    ListSweepsResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+    context.set_wait_for_ready(patient);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return Sweeps::NewStub(grpc::CreateCustomChannel(address, access::channel_credentials(access), arguments))
+        ->ListSweeps(&context, {}, &response);
+  }
+  /// What a client says who is refused.
+  std::string refusal(const access::ClientAccess& access) const {
+    EXPECT_EQ(list_with(access).error_code(), grpc::StatusCode::UNAVAILABLE);
+    return access::look_for_trouble(address, access).text;
+  }
+  const Time now = SystemClock{}.now();
+  const std::string token = made(TOKEN_ROLE_VIEWER, "vic").text();
+};
+
+TEST_F(MutualTlsTest, ACertificateOfItsAuthorityIsLetInAndAsksForATokenAllTheSame) {
+  access::ClientAccess access = with(put(access::make_client_certificate(authority(), "ada", now)));
+  const grpc::Status status = list_with(access);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(access::look_for_trouble(address, access).text, "");
+  access.token = access::Token::make().text();
+  EXPECT_EQ(list_with(access).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_TRUE(list(owner).ok()) << "the socket is its owner's as before";
+}
+
+TEST_F(MutualTlsTest, WithoutOneOrWithAnotherOneIsRefusedWithOneClearLine) {
+  EXPECT_THAT(refusal(with({})),
+              HasSubstr("wants a certificate of its clients: pass --certificate and --key"));
+
+  const auto others = access::make_certificates({"elsewhere"}, now);
+  EXPECT_THAT(
+      refusal(with(put(access::make_client_certificate(
+          {.certificate = others.authority, .key = others.authority_key}, "eve", now)))),
+      HasSubstr("refuses the certificate of this client (of eve, signed by ablate fleet): expected one for "
+                "clients, signed by an authority of its --client-ca"));
+
+  const access::Signed server_s{.certificate = read_file(folder / "server.crt"),
+                                .key = read_file(folder / "server.key")};
+  EXPECT_THAT(refusal(with(put(server_s))), HasSubstr("expected one for clients"));
+}
+
+TEST_F(MutualTlsTest, AnExpiredOneIsNamedBeforeItIsShownAndIsNotLetIn) {
+  const access::TlsFiles files =
+      put(access::make_client_certificate(authority(), "ada", now - std::chrono::hours{24 * 731}));
+  EXPECT_THROW(access::channel_credentials(with(files)), Error);
+  EXPECT_THAT(access::look_for_trouble(address, with(files)).text,
+              testing::AllOf(HasSubstr("--certificate "), HasSubstr(" expired on 20")));
+  // and by a client that shows it all the same
+  grpc::SslCredentialsOptions options{.pem_root_certs = authorities,
+                                      .pem_private_key = read_file(files.key),
+                                      .pem_cert_chain = read_file(files.certificate)};
+  const auto channel = grpc::CreateChannel(
+      address,
+      grpc::CompositeChannelCredentials(grpc::SslCredentials(options), grpc::AccessTokenCredentials(token)));
+  ListSweepsResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+  EXPECT_EQ(Sweeps::NewStub(channel)->ListSweeps(&context, {}, &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(MutualTlsTest, AnotherAuthorityOfClientsIsTakenOverWithoutARestart) {
+  const auto others = access::make_certificates({"elsewhere"}, now);
+  const auto access = with(put(access::make_client_certificate(
+      {.certificate = others.authority, .key = others.authority_key}, "eve", now)));
+  EXPECT_FALSE(list_with(access).ok());
+  access::write_secret(folder / "ca.crt", others.authority);
+  EXPECT_TRUE(list_with(access, true).ok());
 }
 
 TEST_F(AccessControlTest, ARevokedTokenIsRefusedFromThenOnAndAfterARestart) {

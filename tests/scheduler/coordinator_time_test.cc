@@ -18,9 +18,11 @@ class TimeTest : public CoordinatorTest {
     for (sweeps::Row& row : spec.rows) row.config_hash = sha256_hex(name + row.id);
     return spec;
   }
-  FakeWorker connect_for(std::chrono::seconds left, const std::string& name = "pilot", int slots = 1) {
+  FakeWorker connect_for(std::chrono::seconds left, const std::string& name = "pilot", int slots = 1,
+                         std::chrono::seconds in_all = {}) {
     ablate::v1::Hello hello = hello_of({.name = name, .slots = slots, .allows_commands = true});
     hello.set_time_left_ms(static_cast<std::uint64_t>(Milliseconds{left}.count()));
+    hello.set_time_in_all_ms(static_cast<std::uint64_t>(Milliseconds{in_all}.count()));
     FakeWorker worker;
     worker.session = coordinator->open_session(hello, worker.channel);
     settle();
@@ -53,6 +55,17 @@ TEST_F(TimeTest, AProgramGoesOnlyWhereThereIsTimeForAllOfItAndPeopleReadWhyItWai
               HasSubstr("its runs take about 20 min at a stretch, longer than worker pilot has left"));
   FakeWorker next = connect_for(30min, "next");
   EXPECT_THAT(next.take_assigned(), SizeIs(1));
+}
+
+TEST_F(TimeTest, AWorkerThatConnectsAgainAtItsEndBeginsNothingMore) {
+  submit(commands("study", 2));
+  FakeWorker again = connect_for(30s, "pilot", 1, 8h);
+  EXPECT_THAT(again.take_assigned(), IsEmpty()) << "of eight hours 30 s are left";
+  pass(1s);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kQueued);
+  disconnect(again);
+  FakeWorker fresh = connect_for(30s, "short", 1, 30s);
+  EXPECT_THAT(fresh.take_assigned(), SizeIs(1)) << "one that never had more may try";
 }
 
 TEST_F(TimeTest, AProgramOfAQuickerSweepGoesPastOneThatHasTooLittleTime) {

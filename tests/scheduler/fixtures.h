@@ -135,6 +135,8 @@ struct WorkerOptions {
   std::map<std::uint32_t, std::string> tokens = {};  ///< of `runs`, where the worker says them
   std::uint64_t slot_memory = 0;                     ///< bytes
   bool takes_sources = true;
+  std::string address{};                            ///< of a worker that takes part in runs of several
+  std::map<std::uint32_t, std::string> parts = {};  ///< of others' runs, with their tokens
 };
 
 inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
@@ -157,6 +159,8 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
     if (i < static_cast<int>(options.runs.size())) slot.set_run(options.runs[static_cast<std::size_t>(i)]);
   }
   for (const std::uint32_t run : options.runs) hello.add_runs(run);
+  hello.set_address(options.address);
+  hello.mutable_parts()->insert(options.parts.begin(), options.parts.end());
   hello.mutable_tokens()->insert(options.tokens.begin(), options.tokens.end());
   return hello;
 }
@@ -217,9 +221,13 @@ struct FakeWorker {
       if (message.has_assign()) assigned.push_back(message.assign());
       if (message.has_ack())
         said.push_back(fmt::format("ack {} {}", message.ack().run(), message.ack().seq()));
-      if (message.has_fenced()) said.push_back(fmt::format("fenced {}", message.fenced().run()));
+      if (message.has_fenced())
+        said.push_back(
+            fmt::format("fenced {}{}", message.fenced().part() ? "part of " : "", message.fenced().run()));
       if (message.has_stop())
-        said.push_back(fmt::format("stop {} {}", message.stop().run(), message.stop().reason()));
+        said.push_back(fmt::format("stop {}{}{} {}", message.stop().part() ? "part of " : "",
+                                   message.stop().run(), message.stop().lost() ? " as lost" : "",
+                                   message.stop().reason()));
       if (message.has_welcome()) said.push_back("welcome");
     }
   }

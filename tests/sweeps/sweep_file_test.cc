@@ -102,10 +102,41 @@ TEST(SweepFileTest, WhatIsHardlyMeantIsToldWithItsPlace) {
 
 TEST(SweepFileTest, WhatCannotBeIsRefused) {
   const std::string small = std::string{kSmall} + kColumns;
-  EXPECT_THAT(problem_of(small + "resources: {gpus: 1000}\n"), HasSubstr("resources.gpus: "));
+  EXPECT_THAT(problem_of(small + "resources: {gpus: 2000}\n"), HasSubstr("resources.gpus: "));
   EXPECT_THAT(problem_of(first_row_sets("recipe.batch: 32") + "resources: {gpus: 64}\n"),
               HasSubstr("row n: 64 GPUs cannot share 32 images at a time"));
   EXPECT_THAT(problem_of(first_row_sets("data.classes: 7")), HasSubstr("7 of cifar10, which has 10"));
+}
+
+TEST(SweepFileTest, SlotsMayBeOfSeveralWorkers) {
+  const std::string small = std::string{kSmall} + kColumns;
+  const auto split_of = [&](const std::string& resources) {
+    const SweepSpec spec = parse(small + "resources: {" + resources + "}\n");
+    return std::pair{spec.gpus, spec.split};
+  };
+  using protocol::Split;
+  EXPECT_EQ(split_of("gpus: 16"), std::pair(16, Split{}));
+  EXPECT_EQ(split_of("gpus: {min: 8, max: 16}"), std::pair(16, Split{.least_gpus = 8}));
+  EXPECT_EQ(split_of("gpus: {min: 8, max: 8}"), std::pair(8, Split{}));
+  EXPECT_EQ(split_of("gpus: 16, nodes: 2"), std::pair(16, Split{.least_nodes = 2, .most_nodes = 2}));
+  EXPECT_EQ(split_of("nodes: {min: 1, max: 3}"), std::pair(0, Split{.least_nodes = 1, .most_nodes = 3}));
+  const auto problem = [&](const std::string& resources) {
+    return problem_of(small + "resources: {" + resources + "}\n");
+  };
+  EXPECT_THAT(
+      problem("gpus: 16, nodes: 3"),
+      testing::AllOf(HasSubstr(":30: resources.nodes: 16 GPUs cannot be divided evenly among 3 workers"),
+                     HasSubstr("a multiple of 3")));
+  EXPECT_THAT(problem("gpus: {min: 8, max: 4}"), HasSubstr("min 8 is more than max 4"));
+  EXPECT_THAT(problem("gpus: {min: 8}"), HasSubstr("max is missing"));
+  EXPECT_THAT(problem("gpus: {min: 8, max: 16, most: 3}"), HasSubstr("most"));
+  EXPECT_THAT(problem("gpus: {min: 8, max: 16}, nodes: 2"), HasSubstr("resources.nodes: "));
+  EXPECT_THAT(problem("nodes: 0"), HasSubstr("resources.nodes: "));
+  EXPECT_THAT(problem("nodes: 2, pack: true"), HasSubstr("resources.pack: "));
+  EXPECT_THAT(problem_of(first_row_sets("recipe.batch: 4") + "resources: {nodes: 4}\n"),
+              HasSubstr("4 workers cannot share 4 images at a time"));
+  EXPECT_EQ(parse(small + "resources: {gpus: 2}\n").canonical.find("nodes"), std::string::npos);
+  EXPECT_NE(parse(small + "resources: {nodes: 2}\n").canonical, parse(small).canonical);
 }
 
 TEST(SweepFileTest, ARowKnowsWhatATrainingStepTakes) {

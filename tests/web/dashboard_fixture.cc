@@ -3,8 +3,8 @@
 // [--watch|--sign-in]]. Says where it is on stdout and then does what each line of stdin tells it: `advance
 // STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `lengthen NAME` (its labels and metric
 // names), `print RUN` (colours and a bar to its log), `revoke`; ends with stdin. With --sign-in it is served
-// with TLS, and the token "abl_vera" lets vera in until `revoke`. Its heartbeat is quick, so that a test need
-// not wait for a slow one.
+// with TLS, and the token "abl_vera" lets vera in until `revoke`, with two open pages. Its heartbeat is
+// quick, so that a test need not wait for a slow one.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -55,7 +55,8 @@ int serve(const std::vector<std::string>& arguments) {
        .watch_store = watch,
        .heartbeat = std::chrono::milliseconds{300},
        .certificate = sign_in ? certificate_in(store.parent_path()) : nullptr,
-       .doorkeeper = sign_in ? &door : nullptr}};
+       .doorkeeper = sign_in ? &door : nullptr,
+       .limits = {.event_streams_of_one = sign_in ? 2U : 32U}}};
   const auto publish = [&](const std::string& sweep, std::uint32_t run) {
     if (!watch) server.publish({sweep, run});
   };

@@ -266,6 +266,30 @@ TEST_F(SignInTest, SessionsAreBoundedAndTheOldestOfATokenGoes) {
   EXPECT_EQ(get("/api/v1/sweeps", {{"Cookie", other}}).status, 200) << "nobody else pays for it";
 }
 
+TEST_F(SignInTest, OneTokenHasSoManyOpenPagesAndOthersHaveTheirs) {
+  start({.event_streams_of_one = 3});
+  const auto open = [&](HttpClient& page, const std::string& token) {
+    page.write(fmt::format(
+        "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n", token));
+  };
+  std::list<HttpClient> pages;
+  for (int i = 0; i < 3; ++i) {
+    open(pages.emplace_back(server_->port()), "vera");
+    ASSERT_TRUE(pages.back().read_until("event: heartbeat"));
+  }
+  const Reply refused = get("/api/v1/events", {{"Authorization", "Bearer vera"}});
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.body,
+              HasSubstr("3 pages of this dashboard are open with this token, as many as may be: close some"));
+  EXPECT_THAT(get("/api/v1/events", {{"Cookie", signed_in()}}).body, HasSubstr("with this token"))
+      << "by a session as well";
+  EXPECT_THAT(get("/api/v1/whoami", {{"Authorization", "Bearer vera"}}).json().value("no_events", ""),
+              HasSubstr("as many as may be"));
+  EXPECT_EQ(get("/api/v1/sweeps", {{"Authorization", "Bearer vera"}}).status, 200) << "she reads on";
+  open(pages.emplace_back(server_->port()), "vera-2");
+  EXPECT_TRUE(pages.back().read_until("event: heartbeat")) << "another token";
+}
+
 TEST_F(SignInTest, AFormOfAnotherSiteSignsNobodyInOrOut) {
   const std::string cookie = signed_in();
   for (const char* path : {"/sign-in", "/sign-out"}) {

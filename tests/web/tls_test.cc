@@ -12,6 +12,7 @@
 
 #include <list>
 
+#include "access/reach.h"
 #include "access/token.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -77,6 +78,10 @@ class TlsTest : public testing::Test {
     access::write_secret(files_.key, made.key);
     return made.authority;
   }
+  void look_again() {  // what has changed is read when it has stood still
+    certificate_->look_again(now_);
+    certificate_->look_again(now_);
+  }
   TlsClient client() { return TlsClient{server_->port(), authority_}; }
 
   TemporaryFolder folder_;
@@ -114,10 +119,10 @@ TEST_F(TlsTest, ANewCertificateIsShownToNewConnectionsAndABrokenOneIsNot) {
   TlsClient before = client();
   const std::string first = authority_;
   access::write_secret(files_.certificate, "broken");
-  certificate_->look_again(now_);
+  look_again();
   EXPECT_THAT(client().get("/healthz"), StartsWith("HTTP/1.1 200")) << "the one before stays";
   authority_ = put(access::make_certificates({"gpu-head"}, now_));
-  certificate_->look_again(now_);
+  look_again();
   EXPECT_THAT(client().get("/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THROW((TlsClient{server_->port(), first}), boost::system::system_error);
   EXPECT_THAT(before.get("/healthz"), StartsWith("HTTP/1.1 200")) << "what is there goes on";
@@ -182,6 +187,50 @@ TEST_F(TlsTest, HalfOpenConnectionsKeepNobodyOut) {
 TEST_F(TlsTest, HeadersThatNeverEndKeepNobodyOut) {
   server_.emplace(ServerOptions{.store = folder_ / "results.db"});
   const Loiterers slow{server_->port(), 500, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "};
+  EXPECT_EQ(HttpClient{server_->port()}.get("/api/v1/sweeps").status, 200);
+}
+
+/// Event streams that stay open, each on a connection of its own.
+class Pages {
+ public:
+  Pages(std::uint16_t port, int count) {
+    for (int i = 0; i < count; ++i) {
+      HttpClient& page = *pages_.emplace_back(std::make_unique<HttpClient>(port));
+      page.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      EXPECT_TRUE(page.read_until("event: heartbeat")) << "page " << i;
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<HttpClient>> pages_;
+};
+
+TEST_F(TlsTest, WhereNobodySignsInAnAddressHasSoManyOpenPagesAndIsToldSo) {
+  server_.emplace(ServerOptions{.store = folder_ / "results.db", .limits = {.event_streams_of_one = 4}});
+  {
+    const Pages pages{server_->port(), 4};
+    const Reply refused = HttpClient{server_->port()}.get("/api/v1/events");
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_THAT(refused.body,
+                HasSubstr("4 pages of this dashboard are open with this address, as many as may be"));
+    EXPECT_THAT(HttpClient{server_->port()}.get("/api/v1/whoami").body,
+                HasSubstr("as many as may be: close some"))
+        << "for a browser does not tell its page what a stream was answered";
+    EXPECT_EQ(HttpClient{server_->port()}.get("/api/v1/sweeps").status, 200) << "all else is answered";
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  while (HttpClient{server_->port()}.get("/api/v1/whoami").body.find("as many") != std::string::npos &&
+         std::chrono::steady_clock::now() < deadline)
+    server_->publish({"study", 1});  // who has left is noticed by what is written
+  const Pages again{server_->port(), 4};
+}
+
+TEST_F(TlsTest, OpenPagesLeaveRoomForRequests) {
+  server_.emplace(
+      ServerOptions{.store = folder_ / "results.db",
+                    .limits = {.connections = 8, .of_one_address = 8, .event_streams_of_one = 100}});
+  const Pages pages{server_->port(), 6};
+  EXPECT_EQ(HttpClient{server_->port()}.get("/api/v1/events").status, 429);
   EXPECT_EQ(HttpClient{server_->port()}.get("/api/v1/sweeps").status, 200);
 }
 

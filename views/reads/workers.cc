@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "config/document/result_version.h"
+#include "storage/part_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 #include "views/convert.h"
@@ -59,6 +60,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     *summary->mutable_last_heartbeat() = to_proto(worker.last_heartbeat);
     const storage::TrialStore trials{db};
     for (const auto run : trials.under_way_on(worker.name)) summary->add_runs(run);
+    for (const auto& part : storage::PartStore{db}.under_way_on(worker.name)) summary->add_parts(part.run);
     const auto taken = trials.slots_in_use(worker.name);
     for (auto& slot : *summary->mutable_slots())
       if (const auto run = taken.find(slot.index()); run != taken.end()) slot.set_run(run->second);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web/server/peers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace abl::web {
@@ -50,6 +52,52 @@ bool Crowd::make_room(const net::ip::address& address) {
   const std::string peer = peer_of(address);
   if (count(&peer) >= most_of_one_ && !close_one(&peer)) return false;
   return count(nullptr) < most_ || close_one(nullptr);
+}
+
+namespace {
+
+std::size_t count_of(const std::map<std::string, std::size_t>& counts, const std::string& key) {
+  const auto found = counts.find(key);
+  return found == counts.end() ? 0 : found->second;
+}
+
+void take_from(std::map<std::string, std::size_t>& counts, const std::string& key) {
+  const auto found = counts.find(key);
+  if (found != counts.end() && --found->second == 0) counts.erase(found);
+}
+
+}  // namespace
+
+Streams::Place::Place(Streams& streams, Owner owner) : streams_{streams}, owner_{std::move(owner)} {
+  ++streams_.all_;
+  ++streams_.addresses_[owner_.address];
+  if (!owner_.token.empty()) ++streams_.tokens_[owner_.token];
+}
+
+Streams::Place::~Place() {
+  --streams_.all_;
+  take_from(streams_.addresses_, owner_.address);
+  take_from(streams_.tokens_, owner_.token);
+}
+
+std::size_t Streams::of_address(const Owner& owner) const { return count_of(addresses_, owner.address); }
+std::size_t Streams::of_one(const Owner& owner) const {
+  return owner.token.empty() ? of_address(owner) : count_of(tokens_, owner.token);
+}
+
+bool Streams::has_too_many(const Owner& owner) const {
+  return of_one(owner) >= most_of_one_ || of_address(owner) >= most_of_address_;
+}
+
+std::string Streams::why_not(const Owner& owner) const {
+  if (const std::size_t open = of_one(owner); open >= most_of_one_)
+    return fmt::format("{} pages of this dashboard are open with {}, as many as may be: close some", open,
+                       owner.token.empty() ? "this address" : "this token");
+  if (const std::size_t open = of_address(owner); open >= most_of_address_)
+    return fmt::format("{} pages of this dashboard are open at this address, as many as may be: close some",
+                       open);
+  if (all_ >= most_) return fmt::format("{} pages of this dashboard are open, as many as may be", all_);
+  return {};
 }
 
 double& Rate::filled(const std::string& peer, Steady::time_point now) {

@@ -59,6 +59,43 @@ class Crowd {
   std::list<Member> members_;  // who changed longest ago first
 };
 
+/// Event streams: each holds its connection for as long as its page is open, and is never idle.
+/// Thread: the network thread.
+class Streams {
+ public:
+  Streams(std::size_t most, std::size_t most_of_address, std::size_t most_of_one)
+      : most_{most}, most_of_address_{most_of_address}, most_of_one_{most_of_one} {}
+
+  /// Whose it is: a token, or nobody's, and where it comes from.
+  struct Owner {
+    std::string token, address;
+  };
+  /// Why this one gets none, in one line; empty: there is room.
+  std::string why_not(const Owner& owner) const;
+  /// Whether that is this owner's own doing, or there are too many in all.
+  bool has_too_many(const Owner& owner) const;
+
+  /// One of them, as long as this lives.
+  class Place {
+   public:
+    Place(Streams& streams, Owner owner);
+    ~Place();
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    Streams& streams_;
+    const Owner owner_;
+  };
+
+ private:
+  std::size_t of_one(const Owner& owner) const;
+  std::size_t of_address(const Owner& owner) const;
+  const std::size_t most_, most_of_address_, most_of_one_;
+  std::size_t all_ = 0;
+  std::map<std::string, std::size_t> tokens_, addresses_;  // of those that have some
+};
+
 /// How often each peer may do something: so many at once, and so many a second in the long run. Of more peers
 /// than it remembers it forgets those that were quiet for longest.
 /// Thread: the network thread.

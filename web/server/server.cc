@@ -29,6 +29,9 @@ constexpr auto kLookEvery = 500ms;    // PRAGMA data_version, when nobody publis
 constexpr auto kGoodbye = 2s;         // for what is being answered when the server stops
 constexpr auto kAcceptRetry = 200ms;  // after a failed accept, e.g. no file descriptor left
 
+/// Of so many connections.
+std::size_t room_for_streams(std::size_t connections) { return connections - connections / 4; }
+
 /// For those who connect from now on.
 std::shared_ptr<net::ssl::context> context_of(const access::ServerPem& pem) {
   auto context = std::make_shared<net::ssl::context>(net::ssl::context::tls_server);
@@ -77,7 +80,10 @@ class Server::Impl {
                        .readers = Readers{options.store},
                        .hub = Hub{network_.get_executor(), options.heartbeat},
                        .crowd = Crowd{options.limits.connections, options.limits.of_one_address},
-                       .rate = Rate{options.limits.requests, options.limits.requests_a_second}}},
+                       .rate = Rate{options.limits.requests, options.limits.requests_a_second},
+                       .streams = Streams{room_for_streams(options.limits.connections),
+                                          room_for_streams(options.limits.of_one_address),
+                                          options.limits.event_streams_of_one}}},
         acceptor_{listen_on(network_, options)},
         endpoint_{acceptor_.local_endpoint()} {
     if (options.doorkeeper)

@@ -53,6 +53,10 @@ struct Limits {
   std::size_t connections = 512, of_one_address = 128;
   /// Where people sign in: requests of one address at once, and a second in the long run.
   double requests = 1000, requests_a_second = 200;
+  /// Event streams, that is, pages that are open, of one token, or of one address where nobody signs in. All
+  /// of an address together have three quarters of its connections, and all that there are of all, so that
+  /// there is room for who asks for something.
+  std::size_t event_streams_of_one = 32;
 };
 
 struct ServerOptions {

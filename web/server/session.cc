@@ -162,8 +162,9 @@ std::string route_of(const Target& target) {
 }
 
 /// As the messages of `ablate.v1.Access` have it.
-Answer who_am_i(const std::optional<Visit>& visit) {
+Answer who_am_i(const std::optional<Visit>& visit, const std::string& no_events) {
   ablate::v1::Caller caller;
+  caller.set_no_events(no_events);
   caller.set_name(visit ? visit->holder.name : "local");
   const std::string role = visit ? visit->holder.role : "admin";
   for (const auto known :
@@ -184,6 +185,18 @@ Answer once_more(std::string_view target) {
   Answer answer{.type = "text/html; charset=utf-8",
                 .body = "<!doctype html><title>ablate</title><p>One moment…</p>\n"};
   answer.headers.emplace_back("Refresh", "0; url=" + own_path(target));
+  return answer;
+}
+
+Streams::Owner owner_of(const std::optional<Visit>& visit, const Stream& stream) {
+  return {.token = visit ? visit->holder.token : "", .address = peer_of(stream.peer())};
+}
+
+/// What who gets no event stream is answered. A browser does not tell its page: that asks who it is.
+Answer no_events(const Streams& streams, const Streams::Owner& owner) {
+  Answer answer =
+      error_answer(streams.has_too_many(owner) ? 429 : 503, Code::kResourceExhausted, streams.why_not(owner));
+  answer.headers.emplace_back("Retry-After", "10");
   return answer;
 }
 
@@ -230,7 +243,7 @@ net::awaitable<std::optional<Answer>> answer(const Request& request, Target targ
                                              const std::string& route) {
   if (route == kMetrics) co_return metrics_answer(site);
   if (route == kHealth) co_return health_answer(site, true);
-  if (route == kWhoAmI) co_return who_am_i(visit);
+  if (route == kWhoAmI) co_return who_am_i(visit, site.streams.why_not(owner_of(visit, stream)));
   if (target.path.empty() || target.path.front() != "api")
     co_return static_answer(embedded_app(), target, request[http::field::if_none_match],
                             request[http::field::accept].find("text/html") != std::string_view::npos);
@@ -418,7 +431,11 @@ net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
     keep_alive = keep_alive && door.answer->status != kTooLong;
   }
   visitor.guest.work();
-  if (!door.answer && wants_events(parser.get())) {
+  const bool events = !door.answer && wants_events(parser.get());
+  Streams::Owner owner = owner_of(door.visit, stream);
+  if (events && !site.streams.why_not(owner).empty()) door.answer = no_events(site.streams, owner);
+  if (!door.answer && events) {
+    const Streams::Place place{site.streams, std::move(owner)};
     std::function<std::string()> why_over = [&site, visit = door.visit] {
       return visit ? site.sign_in->why_over(*visit) : std::string{};
     };

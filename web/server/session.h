@@ -41,6 +41,7 @@ struct Site {
   Hub hub;
   Crowd crowd;
   Rate rate;
+  Streams streams;
   std::optional<SignIn> sign_in = {};  ///< where people sign in
   Outbox outbox = {};
   RequestFigures requests = {};

@@ -122,6 +122,19 @@ Agent::Agent(AgentOptions options, const Clock& clock)
                 heartbeat_due_ = true;
                 session_.wake();
               }},
+      parts_{options_.runs,
+             clock_,
+             crew_,
+             {.fault = [this](const Assign& assign, Asked asked) { return fault(assign, asked); },
+              .troubled = [this](const Trouble& trouble) { health_.trouble(trouble); },
+              .fetch_data = [this](const Assign& assign,
+                                   const std::function<bool()>& go_on) { return fetch_data(assign, go_on); },
+              .vacated = [this](std::uint32_t run) { vacated(run); },
+              .ended =
+                  [this](ablate::v1::PartEnded ended) {
+                    *state_.lock()->refusals.emplace_back().mutable_part_ended() = std::move(ended);
+                    session_.wake();
+                  }}},
       fingerprints_{fingerprint_options(options_),
                     [this] {
                       data_due_ = heartbeat_due_ = true;
@@ -139,7 +152,7 @@ Agent::Agent(AgentOptions options, const Clock& clock)
                   killed == 1 ? "" : "es", run);
     if (const auto folder = folder_of_record(spool->program());
         options_.runs.confinement.user && !folder.empty() && std::filesystem::exists(folder))
-      close_run_folder(folder);
+      close_attempts(folder);
     if (!spool->ended())
       append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
     log_info({{"run", run}}, "run {} of an earlier start: {} batches to be sent again", run, spool->last());
@@ -167,6 +180,7 @@ Agent::~Agent() {
 
 void Agent::tick() {
   std::vector<std::unique_ptr<Run>> over;
+  parts_.tidy();
   bool due = false;
   {
     auto state = state_.lock();
@@ -191,11 +205,15 @@ void Agent::stop(const std::string& reason) {
     state->stopping = reason;
     heartbeat_due_ = true;  // says so before any run says that it has stopped
     for (auto& [id, held] : state->runs) stop_run(*state, held, reason);
+    for (const auto& [run, assign] : std::exchange(state->waiting_parts, {}))
+      say_part_over(*state, run, assign.token(), reason);
   }
+  parts_.stop_all(reason);
   session_.wake();
 }
 
 bool Agent::busy() {
+  if (parts_.busy()) return true;
   auto state = state_.lock();
   return std::any_of(state->runs.begin(), state->runs.end(),
                      [](const auto& entry) { return entry.second.under_way; });
@@ -203,7 +221,7 @@ bool Agent::busy() {
 
 bool Agent::settled() {
   auto state = state_.lock();
-  return state->runs.empty() && state->leaving.empty();
+  return state->runs.empty() && state->leaving.empty() && !parts_.busy();
 }
 
 // --- the session's calls ---
@@ -218,10 +236,15 @@ ablate::v1::Hello Agent::hello() {
   hello.set_result_version(options_.result_version);
   hello.set_allows_commands(options_.allow_commands);
   hello.set_takes_sources(true);
+  hello.set_address(options_.runs.address);
+  for (const auto& [run, token] : parts_.tokens()) (*hello.mutable_parts())[run] = token;
+  for (const auto& [run, assign] : state->waiting_parts) (*hello.mutable_parts())[run] = assign.token();
   hello.set_takes_depot(!options_.pushed_data.empty());
   if (options_.ends) {
     const auto left = std::chrono::floor<Milliseconds>(*options_.ends - std::chrono::steady_clock::now());
     hello.set_time_left_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, left).count()));
+    const auto in_all = std::chrono::floor<Milliseconds>(*options_.ends - started_);
+    hello.set_time_in_all_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, in_all).count()));
   }
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
@@ -289,19 +312,29 @@ void Agent::receive(const SchedulerMessage& message) {
       courier_.set_every(Milliseconds{options_.shared_runs ? 0 : message.welcome().depot_every_ms()});
       break;
     case SchedulerMessage::kAssign:
-      assign(*state, message.assign());
+      if (message.assign().gang().node() > 0)
+        assign_part(*state, message.assign());
+      else
+        assign(*state, message.assign());
       break;
     case SchedulerMessage::kStop:
-      if (const auto found = state->runs.find(message.stop().run());
-          found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
+      if (message.stop().part())
+        stop_part(*state, message.stop().run(), message.stop().reason());
+      else if (const auto found = state->runs.find(message.stop().run());
+               found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
         log_info({{"run", found->first}}, "stopping run {}: {}", found->first, message.stop().reason());
-        stop_run(*state, found->second, message.stop().reason());
+        stop_run(*state, found->second, message.stop().reason(), message.stop().lost());
       }
       break;
     case SchedulerMessage::kAck:
       acknowledge(*state, message.ack().run(), message.ack().seq());
       break;
     case SchedulerMessage::kFenced:
+      if (message.fenced().part()) {
+        parts_.kill(message.fenced().run());
+        state->waiting_parts.erase(message.fenced().run());
+        break;
+      }
       fence(*state, message.fenced().run(), message.fenced().reason());
       break;
     case SchedulerMessage::BODY_NOT_SET:
@@ -402,9 +435,13 @@ void Agent::say_data(Message& message) const {
 }
 
 std::string Agent::token_of(std::uint32_t run) {
-  auto state = state_.lock();
-  const auto found = state->runs.find(run);
-  return found == state->runs.end() ? "" : found->second.token;
+  {
+    auto state = state_.lock();
+    if (const auto found = state->runs.find(run); found != state->runs.end()) return found->second.token;
+  }
+  const auto parts = parts_.tokens();
+  const auto part = parts.find(run);
+  return part == parts.end() ? "" : part->second;
 }
 
 std::string Agent::fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
@@ -496,6 +533,53 @@ void Agent::assign(State& state, const Assign& assign) {
   start_waiting(state);
 }
 
+/// This worker's slots of another one's run.
+void Agent::assign_part(State& state, const Assign& assign) {
+  if (parts_.has(assign.run()) || state.waiting_parts.contains(assign.run())) return;  // said again
+  std::string why_not = cannot_run(state, assign);
+  if (why_not.empty() && options_.runs.address.empty())
+    why_not = "this worker takes no part in trials of several: start it with --address";
+  if (!why_not.empty()) return say_part_over(state, assign.run(), assign.token(), why_not);
+  state.waiting_parts.emplace(assign.run(), assign);
+  start_waiting(state);
+}
+
+void Agent::start_part(State& state, const Assign& assign) {
+  std::vector<Slot> slots;
+  for (const std::uint32_t slot : assign.slots()) {
+    state.taken.emplace(slot, assign.run());
+    slots.push_back(options_.slots[slot]);
+  }
+  log_info({{"run", assign.run()}, {"trial", assign.trial()}, {"attempt", assign.attempt()}},
+           "part {} of {} of run {} starts: trial {}, attempt {}, slot {}", assign.gang().node() + 1,
+           assign.gang().nodes(), assign.run(), assign.trial(), assign.attempt(),
+           fmt::join(assign.slots(), ", "));
+  try {
+    parts_.start(assign, std::move(slots), state.store_id);
+  } catch (const std::exception& error) {  // no thread or descriptor to be had
+    std::erase_if(state.taken, [&](const auto& entry) { return entry.second == assign.run(); });
+    health_.trouble({.reason = error.what()});
+    say_part_over(state, assign.run(), assign.token(), std::string{kUnhealthy} + error.what());
+  }
+}
+
+void Agent::stop_part(State& state, std::uint32_t run, const std::string& reason) {
+  if (parts_.has(run)) return parts_.stop(run, reason);
+  const auto waiting = state.waiting_parts.extract(run);
+  say_part_over(state, run, waiting.empty() ? "" : waiting.mapped().token(), reason);
+}
+
+/// Of one that was not started, or is over already: its slots are free.
+void Agent::say_part_over(State& state, std::uint32_t run, const std::string& token,
+                          const std::string& reason) {
+  auto& ended = *state.refusals.emplace_back().mutable_part_ended();
+  ended.set_run(run);
+  ended.set_token(token);
+  ended.set_failed(true);
+  ended.set_reason(valid_utf8(reason));
+  session_.wake();
+}
+
 void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
   log_warning({{"run", run}}, "run {} refused: {}", run, reason);
   auto& refused = *state.refusals.emplace_back().mutable_refused();
@@ -558,6 +642,18 @@ void Agent::start_waiting(State& state) {
       wanted.insert(slots.begin(), slots.end());
     if (!clean) call_clerk(state);
   }
+  for (auto part = state.waiting_parts.begin(); part != state.waiting_parts.end();) {
+    const auto& slots = part->second.slots();
+    const bool free = std::ranges::none_of(
+        slots, [&](std::uint32_t slot) { return state.taken.contains(slot) || wanted.contains(slot); });
+    if (!free) {
+      ++part;
+      continue;
+    }
+    const Assign assign = std::move(part->second);
+    part = state.waiting_parts.erase(part);
+    start_part(state, assign);
+  }
 }
 
 void Agent::start(State& state, std::uint32_t run, Held& held) {
@@ -598,8 +694,9 @@ void Agent::hand_back_waiting(State& state) {
   });
 }
 
-void Agent::stop_run(State& state, Held& held, const std::string& reason) {
-  if (held.run) held.run->stop(reason);
+/// `lost`: it cannot go on, by no fault of its own.
+void Agent::stop_run(State& state, Held& held, const std::string& reason, bool lost) {
+  if (held.run) held.run->stop(reason, lost);
   if (!std::exchange(held.waiting, std::nullopt)) return;
   held.last_words = last_batch(RunEnded::STATUS_STOPPED, reason);
   held.last_words->mutable_ended()->set_asked(true);

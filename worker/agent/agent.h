@@ -22,6 +22,7 @@
 #include "worker/agent/fingerprints.h"
 #include "worker/agent/health.h"
 #include "worker/agent/launch.h"
+#include "worker/agent/parts.h"
 #include "worker/agent/run.h"
 #include "worker/agent/session.h"
 #include "worker/agent/slots.h"
@@ -94,7 +95,9 @@ class Agent final : private Peer, private RunOwner {
   struct State {
     Runs runs;
     std::multimap<std::uint32_t, std::uint32_t> taken;  ///< slot -> run; several where they share its GPU
-    std::vector<ablate::v1::WorkerMessage> refusals;
+    std::vector<ablate::v1::WorkerMessage> refusals;    ///< and ends of parts
+    std::map<std::uint32_t, ablate::v1::Assign>
+        waiting_parts;                              ///< of other workers' runs; their slots are not free yet
     std::deque<ablate::v1::WorkerMessage> outbox;   ///< batches of the spools
     bool outbox_was_full = false;                   ///< the clerk waits for room
     std::uint64_t session = 0;                      ///< counts them
@@ -133,13 +136,17 @@ class Agent final : private Peer, private RunOwner {
   void say_data(Message& message) const;
 
   void assign(State& state, const ablate::v1::Assign& assign);
+  void assign_part(State& state, const ablate::v1::Assign& assign);
+  void start_part(State& state, const ablate::v1::Assign& assign);
+  void stop_part(State& state, std::uint32_t run, const std::string& reason);
+  void say_part_over(State& state, std::uint32_t run, const std::string& token, const std::string& reason);
   std::string cannot_run(const State& state, const ablate::v1::Assign& assign) const;
   void refuse(State& state, std::uint32_t run, const std::string& reason);
   void start_waiting(State& state);
   void start(State& state, std::uint32_t run, Held& held);
   void hand_back_waiting(State& state);
   bool offer(State& state, std::uint32_t run);
-  void stop_run(State& state, Held& held, const std::string& reason);
+  void stop_run(State& state, Held& held, const std::string& reason, bool lost = false);
   static void note_store(State& state, const std::string& id);
   void fence(State& state, std::uint32_t run, const std::string& reason);
   void acknowledge(State& state, std::uint32_t run, std::uint64_t seq);
@@ -157,6 +164,7 @@ class Agent final : private Peer, private RunOwner {
   const AgentOptions options_;
   const Clock& clock_;
   const std::string instance_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Crew crew_;
   SpoolFiles files_;
   Guarded<State> state_;
@@ -166,6 +174,7 @@ class Agent final : private Peer, private RunOwner {
   std::chrono::steady_clock::time_point last_heartbeat_{};
   Session session_;
   Health health_;
+  Parts parts_;
   Fingerprints fingerprints_;
   DataCache data_cache_;
   DepotLink depot_;

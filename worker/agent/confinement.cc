@@ -12,6 +12,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <iterator>
@@ -189,6 +190,25 @@ void close_run_folder(const fs::path& folder) {
   } catch (const Error& error) {
     log_warning("{}: the user of commands may still read it", error.what());
   }
+}
+
+void close_attempts(const fs::path& folder) {
+  close_run_folder(folder);
+  const auto number_of = [](const fs::path& attempt) {
+    const std::string name = attempt.filename();
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return error == std::errc{} && end == name.data() + name.size() ? number : 0;
+  };
+  const unsigned own = number_of(folder);
+  std::vector<fs::path> before;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator{folder.parent_path(), gone}) {
+    const unsigned number = number_of(entry.path());
+    if (number > own) return;
+    if (number > 0 && number < own) before.push_back(entry.path());
+  }
+  for (const fs::path& attempt : before) close_run_folder(attempt);
 }
 
 void RunsOfUser::begin() {

@@ -59,6 +59,9 @@ void open_runs_root(const std::filesystem::path& root, const RunUser& user);
 
 /// Of a run whose worker died: what it left in its folder is for the worker alone.
 void close_run_folder(const std::filesystem::path& folder);
+/// And what it went on from: the folders of the attempts before. Not where there is a later one, which may be
+/// under way on another machine, go on from one of them, and closes it at its end.
+void close_attempts(const std::filesystem::path& folder);
 
 /// A command's run within these limits, from before its program starts until nothing of it is left.
 class ConfinedRun {

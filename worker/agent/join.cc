@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "ablate/v1/access.grpc.pb.h"
+#include "access/reach.h"
 #include "access/token.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -42,9 +43,10 @@ void join(const JoinOptions& options, access::ClientAccess access, const Token& 
   if (status.ok()) return;
   const auto code = static_cast<Code>(status.error_code());
   if (code == Code::kUnavailable)
-    if (const std::string trouble = access::tls_trouble(options.scheduler, access.authorities);
-        !trouble.empty())
-      throw Error{code, fmt::format("cannot join: {}", trouble)};
+    if (const access::Trouble trouble = access::look_for_trouble(options.scheduler, access);
+        !trouble.text.empty())
+      throw Error{trouble.kind == access::Trouble::Kind::kAddress ? Code::kInvalidArgument : code,
+                  fmt::format("cannot join: {}", trouble.text)};
   if (code == Code::kUnavailable)
     throw Error{code, fmt::format("cannot join: no scheduler answers at {}", options.scheduler)};
   throw Error{code,
@@ -57,12 +59,15 @@ access::ClientAccess join_fleet(const JoinOptions& options) {
   if (options.ca.empty()) {
     if (!options.join_token.empty())
       throw Error{Code::kInvalidArgument, "--join-token-file without --ca: a token goes over TLS alone"};
+    if (options.own.given())
+      throw Error{Code::kInvalidArgument, "--certificate without --ca: it is shown over TLS alone"};
     return {};
   }
   if (options.scheduler.starts_with("unix:"))
     throw Error{Code::kInvalidArgument,
                 "--ca with a Unix socket: leave it out, or pass --scheduler HOST:PORT"};
-  access::ClientAccess access{.tls = true};
+  access::ClientAccess access{.tls = true, .own = options.own};
+  if (options.own.given()) access::read_client_pem(options.own, SystemClock{}.now());
   if (options.ca != "system") access.authorities = access::read_authorities(options.ca);
   const fs::path kept = options.home / "token", sent = options.home / "token.joining";
   if (!fs::exists(kept)) {

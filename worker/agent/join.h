@@ -13,6 +13,7 @@ struct JoinOptions {
   std::filesystem::path home;        ///< keeps the worker's token
   std::filesystem::path ca;          ///< empty: no TLS; "system"
   std::filesystem::path join_token;  ///< file; empty: it has joined before
+  access::TlsFiles own{};            ///< where the scheduler wants a certificate of its clients
 };
 
 /// How the worker reaches its scheduler: with the token in its home, or with one of its own for which it

@@ -168,9 +168,11 @@ fs::path create_run_directory(const fs::path& root, const Assign& assign) {
   const fs::path trial = root / std::to_string(assign.trial());
   make_folder(trial);
   std::error_code failed;
+  const std::string name = assign.gang().node() > 0
+                               ? fmt::format("{}.node{}", assign.attempt(), assign.gang().node())
+                               : fmt::format("{}", assign.attempt());
   for (int copy = 1;; ++copy) {
-    const fs::path folder = trial / (copy == 1 ? fmt::format("{}", assign.attempt())
-                                               : fmt::format("{}.{}", assign.attempt(), copy));
+    const fs::path folder = trial / (copy == 1 ? name : fmt::format("{}.{}", name, copy));
     const bool created = fs::create_directory(folder, failed);
     if (failed) throw system_error("cannot create " + folder.string(), failed.value());
     if (created) return folder;
@@ -227,6 +229,19 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     if (const auto file = settings.weights.find(name); file != settings.weights.end())
       train.weights.insert(*file);
   for (const auto& source : assign.sources()) train.weights[source.name()] = source.path();
+  if (assign.has_gang()) {
+    const auto& gang = assign.gang();
+    train.ranks = static_cast<int>(gang.ranks());
+    train.device = gpus.empty() ? "cpu" : "cuda";
+    train.node = {.node = static_cast<int>(gang.node()),
+                  .nodes = static_cast<int>(gang.nodes()),
+                  .first_rank = static_cast<int>(gang.first_rank()),
+                  .local_ranks = static_cast<int>(slots.size()),
+                  .address = settings.address,
+                  .join = gang.rendezvous()};
+    // the same on all workers of the run, and of this attempt alone
+    launch.environment[protocol::kRanksKey] = sha256_hex("ranks of " + assign.token());
+  }
   launch.argv = protocol::with_program(settings.trainer, train.arguments());
   return launch;
 }

@@ -24,11 +24,12 @@ struct RunSettings {
       data;  ///< logical name -> folder; empty for data that the trainer draws itself
   std::map<std::string, std::filesystem::path> weights;  ///< logical name -> safetensors file, for recipes
   std::string host;
-  Confinement confinement;                ///< of commands
-  Milliseconds grace{5000};               ///< where the assignment says nothing
-  Milliseconds afterthought{500};         ///< for the order to stop that a program heard of before its worker
-  Milliseconds brief{20};                 ///< in so little time no program catches a signal and undoes that
-  std::uint64_t log_limit = 64 << 20;     ///< bytes of a run's log: the rest is left out, but for its end
+  std::string address{};               ///< at which ranks on other machines reach those here; empty: none do
+  Confinement confinement;             ///< of commands
+  Milliseconds grace{5000};            ///< where the assignment says nothing
+  Milliseconds afterthought{500};      ///< for the order to stop that a program heard of before its worker
+  Milliseconds brief{20};              ///< in so little time no program catches a signal and undoes that
+  std::uint64_t log_limit = 64 << 20;  ///< bytes of a run's log: the rest is left out, but for its end
   std::uint64_t spool_limit = 128 << 20;  ///< bytes that a run may have unacknowledged: then it has to wait
 };
 
@@ -51,9 +52,8 @@ inline constexpr const char* kFetchedCheckpoint = "fetched.safetensors";
 Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& settings,
                          const std::filesystem::path& directory = {}, const FetchFile& fetch = {});
 
-/// Creates <root>/<trial>/<attempt>, or <attempt>.2 and so on where an older store has left one: no run
-/// writes into another's folder.
-/// Throws: Error naming the folder.
+/// Creates <root>/<trial>/<attempt>, of a part of a run <attempt>.node<N>, or <attempt>.2 and so on where an
+/// older store has left one: no run writes into another's folder. Throws: Error naming the folder.
 std::filesystem::path create_run_directory(const std::filesystem::path& root,
                                            const ablate::v1::Assign& assign);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <netdb.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/child_process.h"
@@ -52,8 +55,9 @@ constexpr auto kTrainerPatience = 60s;  // with a question that the trainer answ
 constexpr auto kLastWords = 5s;         // for the scheduler to acknowledge what is left
 
 struct Flags {
-  std::string scheduler, name, trainer;
+  std::string scheduler, name, trainer, address;
   fs::path home, runs_root, ca, join_token;
+  access::TlsFiles own;
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128, data_limit_mib = 10 << 10;
   std::vector<std::string> data, weights, labels;
@@ -70,6 +74,22 @@ std::string host_name() {
   if (::gethostname(name.data(), name.size() - 1) != 0)
     throw system_error("cannot read the host's name", errno);
   return name.data();
+}
+
+/// Throws: Error{kInvalidArgument} where nothing can listen at this address here.
+void require_own_address(const std::string& address) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  if (const int failed = ::getaddrinfo(address.c_str(), "0", &wanted, &found); failed != 0)
+    throw Error{Code::kInvalidArgument, fmt::format("--address {}: {}", address, ::gai_strerror(failed))};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
+  const int socket = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool bound = socket >= 0 && ::bind(socket, found->ai_addr, found->ai_addrlen) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!bound)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--address {}: expected an address of this machine", address)};
 }
 
 std::string default_scheduler() {
@@ -248,6 +268,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.labels = parse_labels(flags.labels);
   options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
   options.runs.host = host_name();
+  options.runs.address = flags.address;
+  if (!flags.address.empty()) require_own_address(flags.address);
   options.runs.grace = Milliseconds{flags.grace_ms};
   options.runs.log_limit = flags.log_limit_mib << 20;
   options.runs.spool_limit = flags.spool_limit_mib << 20;
@@ -306,7 +328,8 @@ int work(Flags flags) {
                                       .name = options.name,
                                       .home = flags.home,
                                       .ca = flags.ca,
-                                      .join_token = flags.join_token});
+                                      .join_token = flags.join_token,
+                                      .own = flags.own});
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
@@ -352,8 +375,19 @@ int run(int argc, char** argv) {
                  "Join token for the first start ('ablate token create --role join'); later starts use the "
                  "worker's own")
       ->type_name("FILE");
+  app.add_option(
+         "--certificate", flags.own.certificate,
+         "Show the scheduler this certificate (PEM), where it asks for one: 'ablate init-fleet --client "
+         "NAME' makes it; read again for each connection")
+      ->type_name("FILE");
+  app.add_option("--key", flags.own.key, "Its key, which nobody else may read")->type_name("FILE");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
+  app.add_option(
+         "--address", flags.address,
+         "Take part in trials of several workers: address or name of this machine at which theirs reach it. "
+         "What they say to each other is neither encrypted nor authenticated [none: take no part]")
+      ->type_name("HOST");
   app.add_option("--name", flags.name, "Unique name of this worker [host name]");
   app.add_option("--slots", flags.slots, "Trials to run at once [one per GPU, or one per two cores]")
       ->check(whole_number(1, 1024))

@@ -274,12 +274,13 @@ Run::~Run() {
   ::close(wake_);
 }
 
-void Run::stop(const std::string& reason) {
+void Run::stop(const std::string& reason, bool lost) {
   {
     auto orders = orders_.lock();
     if (orders->stop) return;
     orders->stop = true;
     orders->stop_reason = reason;
+    orders->lost = lost;
   }
   wake();
 }
@@ -482,7 +483,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   for (const auto& text : resume.notes) output.note(text);
   if (const Orders now = orders(); now.stop) {
     RunEnded ended;
-    ended.set_status(RunEnded::STATUS_STOPPED);
+    ended.set_status(now.lost ? RunEnded::STATUS_LOST : RunEnded::STATUS_STOPPED);
     ended.set_reason(now.stop_reason);
     ended.set_retryable(true);
     ended.set_asked(true);
@@ -516,7 +517,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     if (assign_.argv().empty()) return lost(Trouble{.reason = error.what(), .trainer = true});
     if (error.code() == Code::kResourceExhausted) throw;
     const auto& user = settings_.confinement.user;  // who may not be able to reach it
-    return failure(error.what() + (user ? fmt::format(" (as {}, --run-as)", user->name) : ""),
+    return failure(error.what() + (user ? fmt::format(" (as {}, --run-as, in {})", user->name,
+                                                      options.working_directory.string())
+                                        : ""),
                    retryable(error.code()));  // the command that it names is not there
   }
   const auto began = std::chrono::steady_clock::now();
@@ -685,6 +688,7 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
     ended.set_reason(reason);
   }
   if (ended.status() == RunEnded::STATUS_FAILED && ended.reason().empty()) ended.set_reason(how);
+  if (ended.status() == RunEnded::STATUS_STOPPED && now.lost) ended.set_status(RunEnded::STATUS_LOST);
   if (ended.status() == RunEnded::STATUS_STOPPED) ended.set_asked(true);
   if (ended.status() != RunEnded::STATUS_FAILED) ended.clear_failure();
   return ended;

@@ -140,9 +140,9 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// SIGTERM, and SIGKILL after the grace period; the run ends as stopped, for this reason.
+  /// SIGTERM, and SIGKILL after the grace period; the run ends as stopped, or as lost, for this reason.
   /// Thread: any.
-  void stop(const std::string& reason);
+  void stop(const std::string& reason, bool lost = false);
   /// SIGKILL, and no further word.
   /// Thread: any.
   void kill();
@@ -151,7 +151,7 @@ class Run {
   using SteadyTime = std::chrono::steady_clock::time_point;
   struct Orders {
     std::string stop_reason;
-    bool stop = false, kill = false;
+    bool stop = false, kill = false, lost = false;
   };
   class Pipes;
   void execute();

@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "access/reach.h"
+#include "base/error.h"
 #include "base/log.h"
 
 namespace abl::agent {
@@ -38,13 +40,12 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const ac
 /// Why the scheduler is not reached, where more can be said than gRPC does.
 std::string explained(const std::string& address, const access::ClientAccess& access,
                       const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !address.starts_with("unix:")) {
-    if (access.tls) {
-      if (std::string trouble = access::tls_trouble(address, access.authorities); !trouble.empty())
-        return trouble;
-    } else if (access::speaks_tls(address)) {
+  using Kind = access::Trouble::Kind;
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    access::Trouble trouble = access::look_for_trouble(address, access);
+    if (trouble.kind == Kind::kTls)
       return "it speaks TLS: pass --ca, and --join-token-file at the first start";
-    }
+    if (!trouble.text.empty()) return std::move(trouble.text);
   }
   return status.error_message();
 }
@@ -232,7 +233,16 @@ void Session::talk(std::stop_token stop) {
 
 /// One session from hello to its end. Returns: whether the scheduler welcomed it.
 bool Session::converse(std::stop_token stop) {
-  const auto stub = WorkerLink::NewStub(open_channel(address_, access_));
+  std::shared_ptr<grpc::Channel> channel;
+  try {
+    channel = open_channel(address_, access_);
+  } catch (const Error& error) {  // a certificate of its own that has expired, or is gone
+    const std::scoped_lock lock{mutex_};
+    if (std::exchange(last_trouble_, error.what()) != error.what())
+      log_warning("no connection to the scheduler at {}: {}; trying again", address_, error.what());
+    return false;
+  }
+  const auto stub = WorkerLink::NewStub(channel);
   Stream stream{*this, *stub};
   WorkerMessage first;
   *first.mutable_hello() = peer_.hello();

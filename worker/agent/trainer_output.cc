@@ -315,6 +315,11 @@ void TrainerOutput::take(const protocol::Log& log) {
                                           : fmt::format("{}: {}\n", name_of(log.level), log.text));
 }
 
+void TrainerOutput::take(const protocol::Rendezvous& rendezvous) {
+  grow(rendezvous.address.size());
+  batch_.set_rendezvous(rendezvous.address);
+}
+
 void TrainerOutput::take(const protocol::End& end) {
   TrainerEnd said{
       .status = status_of(end.status), .reason = end.reason, .retryable = end.retryable, .fault = {}};

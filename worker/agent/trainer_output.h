@@ -19,6 +19,7 @@ struct Start;
 struct Metric;
 struct Log;
 struct Checkpoint;
+struct Rendezvous;
 struct End;
 }  // namespace abl::protocol
 
@@ -90,6 +91,7 @@ class TrainerOutput {
   void take(const protocol::Metric& metric);
   void take(const protocol::Log& log);
   void take(const protocol::Checkpoint& said);
+  void take(const protocol::Rendezvous& rendezvous);
   void take(const protocol::End& end);
   void begin(bool resumed);
   void refuse(std::string_view text, const std::string& problem);

@@ -6,7 +6,6 @@
 #include "base/nearest_name.h"
 #include "base/pattern.h"
 #include "base/placeholders.h"
-#include "base/printable.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/expression.h"
 #include "tests/fuzz/target.h"
@@ -20,7 +19,7 @@ void read_token(const std::string& text) {
     require(access::Token::parse(token.text()).digest() == token.digest(), "a token reads as itself");
   } catch (const Error& error) {
     require(error.code() == Code::kUnauthenticated, "what is no token lets nobody in");
-    require_printable(printable_line(error.what()));
+    require_printable(error.what());
     require(text.size() < 16 || std::string_view{error.what()}.find(text) == std::string_view::npos,
             "what is said of a token has nothing of it");
   }
@@ -37,7 +36,7 @@ void read_address(const std::string& text) {
           "what only this machine may reach is reached by no other");
     } catch (const Error& error) {
       require(error.code() == Code::kInvalidArgument, "a wrong address is bad input");
-      require_printable(printable_line(error.what()));
+      require_printable(error.what());
     }
 }
 
@@ -48,7 +47,7 @@ void read_expression(const std::string& text) {
       require(name.place < text.size(), "a name stands in the text");
   } catch (const protocol::ExpressionError& error) {
     require(error.place <= text.size(), "a mistake stands in the text");
-    require_printable(printable_line(error.what()));
+    require_printable(error.what());
   }
 }
 

@@ -70,6 +70,30 @@ describe("signing in", { skip: missing() }, () => {
       await page.getByRole("alert").filter({ hasText: "this token is revoked" }).waitFor();
     }));
 
+  test("says on a page too many that it is not kept up to date, and why, until there is room", () =>
+    on("/sign-in", async (page, at) => {
+      await type(page, "abl_vera");
+      await heading(page, "Sweeps");
+      await page.locator(".live-live").waitFor();
+      await page.evaluate(
+        () =>
+          new Promise((open) => {
+            window.second = new EventSource("/api/v1/events");
+            window.second.onopen = open;
+          }),
+      );
+      const late = await page.context().newPage();
+      await late.goto(at("/workers"));
+      const banner = late.getByRole("status").filter({
+        hasText: "This page is not kept up to date: 2 pages of this dashboard are open with this token",
+      });
+      await banner.waitFor();
+      await heading(late, "Workers");  // all else is answered
+      await page.evaluate(() => window.second.close());
+      await late.locator(".live-live").waitFor();
+      await banner.waitFor({ state: "detached" });
+    }));
+
   test("opens a link of another site for who is signed in", () =>
     on("/sign-in", async (page, at) => {
       await type(page, "abl_vera");

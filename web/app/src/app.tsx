@@ -64,7 +64,12 @@ export function App() {
           <a href={`/sign-in?to=${encodeURIComponent(address.pathname + address.search)}`}>Sign in</a>
         </div>
       )}
-      {state.kind === "lost" && (
+      {state.kind === "lost" && state.refused && (
+        <div class="banner" role="status">
+          <strong>This page is not kept up to date:</strong> {state.refused}. It tries again every two seconds.
+        </div>
+      )}
+      {state.kind === "lost" && !state.refused && (
         <div class="banner" role="status">
           <strong>No connection to the server since {moment(state.since.toISOString())}.</strong> What you see
           may be out of date; trying again every two seconds.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { get, onSignedOut } from "./api";
+import type { Caller } from "./generated/ablate";
 
 /** An empty sweep: anything may have changed. Run 0: something of the sweep. */
 export interface Change {
@@ -17,6 +18,8 @@ export interface LiveState {
   trouble: string;
   /** Why the session has ended, or empty. */
   ended: string;
+  /** Why the server gives this page no stream, or empty: nothing is wrong with it. */
+  refused: string;
 }
 
 const kAnything: Change = { sweep: "", run: 0 };
@@ -26,7 +29,7 @@ const kMissed = 3;
 
 /** The tab's one event stream: open while the tab is visible, opened again when it breaks or falls silent. */
 class Live {
-  state: LiveState = { kind: "connecting", since: new Date(), trouble: "", ended: "" };
+  state: LiveState = { kind: "connecting", since: new Date(), trouble: "", ended: "", refused: "" };
   private source: EventSource | undefined;
   private retry: number | undefined;
   private watchdog: number | undefined;
@@ -59,6 +62,7 @@ class Live {
       this.hear();
       // what happened while nobody listened is not told again
       this.tell(kAnything);
+      this.refuse("");
       this.set("live");
     };
     source.addEventListener("change", (event) => {
@@ -76,8 +80,11 @@ class Live {
     );
     source.onerror = () => {
       this.lose();
-      // a stream does not say why it was refused: whether nobody is signed in any more, this does
-      void get("/whoami", new AbortController().signal).catch(() => undefined);
+      // a stream does not say why it was refused: whether nobody is signed in any more, or too many pages are
+      // open, this does
+      void get<Caller>("/whoami", new AbortController().signal)
+        .then((caller) => this.refuse(caller.no_events || ""))
+        .catch(() => undefined);
     };
   }
   private end(why: string): void {
@@ -117,6 +124,11 @@ class Live {
   private set(kind: LiveState["kind"]): void {
     if (kind === this.state.kind) return;
     this.state = { ...this.state, kind, since: kind === "lost" ? this.heard : new Date() };
+    this.show();
+  }
+  private refuse(refused: string): void {
+    if (refused === this.state.refused) return;
+    this.state = { ...this.state, refused };
     this.show();
   }
   private say(trouble: string): void {

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <torch/cuda.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -58,33 +61,97 @@ void declare_rank_flags(CLI::App& app, RankFlags& flags) {
       ->capture_default_str();
   app.add_option("--rank", flags.rank)->group("");
   app.add_option("--rendezvous", flags.rendezvous)->group("");
+  // of a run over several machines: what their workers say
+  auto& node = flags.node;
+  app.add_option(flag::kNodes, node.nodes)->check(whole_number(1, 1024))->group("");
+  app.add_option(flag::kNode, node.node)->check(whole_number(0, 1023))->group("");
+  app.add_option(flag::kFirstRank, node.first_rank)->check(whole_number(0, 1023))->group("");
+  app.add_option(flag::kLocalRanks, node.local_ranks)->check(whole_number(1, 1024))->group("");
+  app.add_option(flag::kAddress, node.address)->group("");
+  app.add_option(flag::kJoin, node.join)->group("");
+  const auto seconds_to = [](std::chrono::milliseconds& to) {
+    return [&to](const std::string& text) {
+      to = std::chrono::milliseconds{static_cast<std::int64_t>(std::stod(text) * 1000)};
+    };
+  };
+  app.add_option_function<std::string>("--node-patience", seconds_to(node.patience))
+      ->check(seconds())
+      ->group("");
+  app.add_option_function<std::string>("--node-silence", seconds_to(node.silence))
+      ->check(seconds())
+      ->group("");
 }
+
+namespace {
+
+/// The key of a run over several machines.
+std::string ranks_key() {
+  const char* const key = std::getenv(protocol::kRanksKey);
+  return key ? key : "";
+}
+
+/// Throws: Error{kInvalidArgument} where the flags of several machines do not go together.
+void check_node(const RankFlags& flags) {
+  const auto& node = flags.node;
+  const auto fail = [](const std::string& what) { throw Error{Code::kInvalidArgument, what}; };
+  if (!flags.several_nodes()) return;
+  if (node.node >= node.nodes)
+    fail(fmt::format("--node {}: expected less than --nodes {}", node.node, node.nodes));
+  if (node.first_rank + node.local_ranks > flags.ranks || (node.node == 0) != (node.first_rank == 0))
+    fail(fmt::format("--first-rank {} and --local-ranks {} are not machine {}'s of --ranks {}",
+                     node.first_rank, node.local_ranks, node.node, flags.ranks));
+  if (node.address.empty()) fail("--nodes: expected --address, at which the other machines reach this one");
+  if ((node.node == 0) != node.join.empty()) fail("--join: expected of every machine but the first");
+  if (ranks_key().empty()) fail(fmt::format("--nodes: expected the run's key in ${}", protocol::kRanksKey));
+}
+
+}  // namespace
 
 void take_place(const RankFlags& flags, training::TrainingOptions& options) {
   if (!flags.is_rank()) return;
-  if (options.device == "cuda") options.device = fmt::format("cuda:{}", flags.rank);
-  options.threads = ranks::thread_share(options.threads, flags.ranks);
+  check_node(flags);
+  if (options.device == "cuda") {
+    options.device = fmt::format("cuda:{}", flags.rank - flags.node.first_rank);
+    if (flags.several_nodes()) ranks::use_interface_of(flags.node.address);
+  }
+  options.threads = ranks::thread_share(options.threads, flags.local_ranks());
   if (options.loader_threads > 0)
-    options.loader_threads = ranks::thread_share(options.loader_threads, flags.ranks);
+    options.loader_threads = ranks::thread_share(options.loader_threads, flags.local_ranks());
   options.ranks = std::make_shared<ranks::RankGroup>(
       ranks::RankPlace{.rank = flags.rank,
                        .ranks = flags.ranks,
                        .rendezvous = ranks::parse_rendezvous(flags.rendezvous),
+                       .key = flags.several_nodes() ? ranks_key() : "",
+                       .address = flags.several_nodes() ? flags.node.address : "",
                        .device = torch::Device{options.device}});
 }
 
-ranks::RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, protocol::Events& events) {
+ranks::RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, protocol::Events& events,
+                        const ranks::NodePlace& place) {
   // the file that runs: a PATH or a working folder may have changed since it was started
   std::vector<std::string> argv{std::filesystem::read_symlink("/proc/self/exe")};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  try {
-    const ranks::RendezvousServer server;
-    const auto command = [&](int rank) {
+  const auto command_at = [&](std::string where) {
+    return [argv, where = std::move(where)](int rank) {
       auto one = argv;
-      one.insert(one.end(), {"--rank", std::to_string(rank), "--rendezvous", server.rendezvous().text()});
+      one.insert(one.end(), {"--rank", std::to_string(rank), "--rendezvous", where});
       return one;
     };
-    return ranks::supervise_ranks(ranks, command, events, stop_on_signals());
+  };
+  try {
+    if (place.node > 0) {
+      ranks::Nodes nodes{place};
+      return ranks::supervise_ranks(ranks, command_at(place.join), events, stop_on_signals(), &nodes);
+    }
+    if (place.nodes > 1) {
+      const ranks::RendezvousServer server{place.address};
+      ranks::Nodes nodes{place, server};
+      events.rendezvous(server.rendezvous().text());
+      return ranks::supervise_ranks(ranks, command_at(server.rendezvous().text()), events, stop_on_signals(),
+                                    &nodes);
+    }
+    const ranks::RendezvousServer server;
+    return ranks::supervise_ranks(ranks, command_at(server.rendezvous().text()), events, stop_on_signals());
   } catch (const c10::Error& error) {  // of the store
     return {.end = {.status = protocol::End::Status::kFailed,
                     .reason = error.what_without_backtrace(),
@@ -95,8 +162,11 @@ ranks::RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, pr
 
 int train_with_ranks(const RankFlags& flags, const std::string& device, protocol::Events& events) {
   try {
-    check_devices(flags.ranks, device);
-    const auto [end, code] = run_ranks(flags.ranks, own_arguments(), events);
+    check_node(flags);
+    check_devices(flags.local_ranks(), device);
+    ranks::NodePlace place = flags.node;
+    place.ranks = flags.ranks, place.key = ranks_key();
+    const auto [end, code] = run_ranks(flags.local_ranks(), own_arguments(), events, place);
     if (end.fault)
       events.end_by(*end.fault, end.reason);
     else if (end.failure)

@@ -16,8 +16,10 @@ struct BackendOptions {
   std::chrono::milliseconds timeout{};  ///< of each collective
 };
 
-/// Between processors. `host`: of the store; where that is this machine alone, so are the connections.
-c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, const std::string& host);
+/// Between processors. `host`: of this rank, or of the store; where that is this machine alone, so are the
+/// connections. `own`: it is an address of this machine, and connections come to no other.
+c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, const std::string& host,
+                                               bool own);
 
 /// Between GPUs; makes GPU `device` this process's own.
 /// Throws: Error{kFailedPrecondition} where PyTorch has no NCCL.

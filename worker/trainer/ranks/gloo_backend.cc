@@ -8,12 +8,13 @@
 
 namespace abl::ranks {
 
-c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, const std::string& host) {
+c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, const std::string& host,
+                                               bool own) {
   using Gloo = c10d::ProcessGroupGloo;
   const bool is_loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
   auto settings = Gloo::Options::create(options.timeout);
-  settings->devices.push_back(is_loopback ? Gloo::createDeviceForHostname(host)
-                                          : Gloo::createDefaultDevice());
+  settings->devices.push_back(own || is_loopback ? Gloo::createDeviceForHostname(host)
+                                                 : Gloo::createDefaultDevice());
   return c10::make_intrusive<Gloo>(options.store, options.rank, options.ranks, std::move(settings));
 }
 

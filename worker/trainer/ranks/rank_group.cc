@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 #include <torch/utils.h>
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include "base/error.h"
 #include "worker/trainer/ranks/backends.h"
+#include "worker/trainer/ranks/store_client.h"
 
 namespace abl::ranks {
 namespace {
@@ -21,17 +20,10 @@ constexpr std::size_t kSharedAtOnce = 64 << 20;  // bytes that travel as one mes
 
 std::string first_line(std::string_view text) { return std::string{text.substr(0, text.find('\n'))}; }
 
-c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place) {
-  c10d::TCPStoreOptions options;
-  options.port = place.rendezvous.port;
-  options.timeout = place.patience;
-  return c10::make_intrusive<c10d::TCPStore>(place.rendezvous.host, options);
-}
-
 /// Tensors on processors travel by Gloo, those on GPUs by NCCL: what is said between the steps never waits
 /// for a GPU.
 c10::intrusive_ptr<ProcessGroup> connect(const RankPlace& place) {
-  const auto store = meet(place);
+  const auto store = reach_store(place.rendezvous, place.key, place.patience);
   const auto under = [&](const char* name) {
     return BackendOptions{.store = c10::make_intrusive<c10d::PrefixStore>(name, store),
                           .rank = place.rank,
@@ -39,7 +31,9 @@ c10::intrusive_ptr<ProcessGroup> connect(const RankPlace& place) {
                           .timeout = place.timeout};
   };
   auto group = c10::make_intrusive<ProcessGroup>(store, place.rank, place.ranks);
-  group->setBackend(torch::kCPU, ProcessGroup::GLOO, gloo_backend(under("gloo"), place.rendezvous.host));
+  const std::string& own = place.address.empty() ? place.rendezvous.host : place.address;
+  group->setBackend(torch::kCPU, ProcessGroup::GLOO,
+                    gloo_backend(under("gloo"), own, !place.address.empty()));
   group->setDefaultBackend(ProcessGroup::GLOO);
   if (place.device.is_cuda()) {
     group->setBackend(torch::kCUDA, ProcessGroup::NCCL, nccl_backend(under("nccl"), place.device.index()));

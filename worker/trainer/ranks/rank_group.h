@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ namespace abl::ranks {
 struct RankPlace {
   int rank = 0, ranks = 1;
   Rendezvous rendezvous;
+  std::string key{};      ///< of the run, where ranks of other machines come; empty: none do
+  std::string address{};  ///< of this machine, at which those reach this rank; empty: the rendezvous' host
   torch::Device device = torch::kCPU;                            ///< this rank's own
   std::chrono::milliseconds patience = std::chrono::minutes{5};  ///< until all ranks have come
   std::chrono::milliseconds timeout = std::chrono::minutes{30};  ///< of each collective

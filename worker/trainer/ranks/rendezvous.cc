@@ -3,37 +3,49 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
+#include "worker/trainer/ranks/store_client.h"
 
 namespace abl::ranks {
 namespace {
 
-constexpr const char* kHere = "127.0.0.1";
+/// What getaddrinfo found, to be freed.
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// A socket that listens on the loopback interface; left to itself, the store would listen on all of them.
+/// A socket that listens at one address of this machine; left to itself, the store would listen on all of
+/// them.
 struct Listener {
-  Listener() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    inet_pton(AF_INET, kHere, &address.sin_addr);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket < 0 || ::bind(socket, any, size) != 0 || ::listen(socket, SOMAXCONN) != 0 ||
-        ::getsockname(socket, any, &size) != 0) {
+  explicit Listener(const std::string& address) {
+    addrinfo wanted{}, *found = nullptr;
+    wanted.ai_socktype = SOCK_STREAM;
+    wanted.ai_flags = AI_PASSIVE;
+    if (const int failed = ::getaddrinfo(address.c_str(), "0", &wanted, &found); failed != 0)
+      throw Error{Code::kFailedPrecondition, fmt::format("cannot listen on {} for the ranks of this run: {}",
+                                                         address, ::gai_strerror(failed))};
+    const Addresses addresses{found, &::freeaddrinfo};
+    socket = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    auto* const any = reinterpret_cast<sockaddr*>(&bound);
+    if (socket < 0 || ::bind(socket, found->ai_addr, found->ai_addrlen) != 0 ||
+        ::listen(socket, SOMAXCONN) != 0 || ::getsockname(socket, any, &size) != 0) {
       const int why = errno;
       if (socket >= 0) ::close(socket);
-      throw system_error(fmt::format("cannot listen on {} for the ranks of this run", kHere), why);
+      throw system_error(fmt::format("cannot listen on {} for the ranks of this run", address), why);
     }
-    port = ntohs(address.sin_port);
+    port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                             : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
   }
   int socket = -1;
   std::uint16_t port = 0;
@@ -53,13 +65,33 @@ Rendezvous parse_rendezvous(const std::string& text) {
   return place;
 }
 
-struct RendezvousServer::Store {
-  c10::intrusive_ptr<c10d::TCPStore> store;
-};
+void use_interface_of(const std::string& address) {
+  addrinfo wanted{}, *found = nullptr;
+  ifaddrs* all = nullptr;
+  if (::getaddrinfo(address.c_str(), nullptr, &wanted, &found) != 0) return;
+  const Addresses addresses{found, &::freeaddrinfo};
+  if (::getifaddrs(&all) != 0) return;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> interfaces{all, &::freeifaddrs};
+  const auto is_it = [&](const sockaddr* one) {
+    if (!one || one->sa_family != found->ai_family) return false;
+    if (one->sa_family == AF_INET)
+      return reinterpret_cast<const sockaddr_in*>(one)->sin_addr.s_addr ==
+             reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr.s_addr;
+    return one->sa_family == AF_INET6 &&
+           std::memcmp(&reinterpret_cast<const sockaddr_in6*>(one)->sin6_addr,
+                       &reinterpret_cast<const sockaddr_in6*>(found->ai_addr)->sin6_addr,
+                       sizeof(in6_addr)) == 0;
+  };
+  for (const ifaddrs* each = all; each; each = each->ifa_next)
+    if (is_it(each->ifa_addr)) {
+      ::setenv("NCCL_SOCKET_IFNAME", fmt::format("={}", each->ifa_name).c_str(), /*overwrite=*/0);
+      return;
+    }
+}
 
-RendezvousServer::RendezvousServer() : store_{std::make_unique<Store>()} {
-  const Listener listener;
-  rendezvous_ = {.host = kHere, .port = listener.port};
+RendezvousServer::RendezvousServer(const std::string& address) : store_{std::make_unique<Store>()} {
+  const Listener listener{address};
+  rendezvous_ = {.host = address, .port = listener.port};
   c10d::TCPStoreOptions options;
   options.port = listener.port;
   options.isServer = true;

@@ -41,7 +41,8 @@ struct Repeat {
     else
       events.best_checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256, checkpoint.best);
   }
-  void operator()(const protocol::End&) const {}  // the run's, which follows from those of all ranks
+  void operator()(const protocol::Rendezvous&) const {}  // the trainer's that starts the ranks
+  void operator()(const protocol::End&) const {}         // the run's, which follows from those of all ranks
 };
 
 std::optional<protocol::Event> event_of(const std::string& line) {
@@ -173,8 +174,9 @@ using Clock = std::chrono::steady_clock;
 using Ranks = std::vector<std::unique_ptr<RankProcess>>;
 
 constexpr auto kLook = 50ms;
-constexpr auto kLastWords = 1s;  // for the others to say what they met, once one has failed
-constexpr auto kLeave = 10s;     // for those to go that have said their end
+constexpr auto kLastWords = 1s;           // for the others to say what they met, once one has failed
+constexpr auto kLeave = 10s;              // for those to go that have said their end
+constexpr auto kLastWordsElsewhere = 5s;  // for another machine to say what it met
 
 void wait_for_any(const Ranks& ranks) {
   std::vector<pollfd> watched;
@@ -211,7 +213,8 @@ std::string reason_of(const RankProcess& rank) {
   return reason;
 }
 
-RunEnd failure(const Ranks& ranks, bool asked) {
+/// `count`: of all machines.
+RunEnd failure(const Ranks& ranks, int count, bool asked) {
   const auto& first = culprit(ranks);
   const auto& end = first.output().said_end();
   if (asked && first.exit() && first.exit()->signal == SIGTERM)  // before it could heed it
@@ -222,7 +225,7 @@ RunEnd failure(const Ranks& ranks, bool asked) {
   const bool all_alike = std::ranges::all_of(ranks, [&](const auto& rank) {
     return rank->output().said_end() && rank->output().said_end()->reason == reason_of(first);
   });
-  const std::string who = all_alike ? "" : fmt::format("rank {} of {}: ", first.rank(), ranks.size());
+  const std::string who = all_alike ? "" : fmt::format("rank {} of {}: ", first.rank(), count);
   const bool has_code = first.exit() && first.exit()->signal == 0 && first.exit()->code != 0;
   return {.end = {.status = protocol::End::Status::kFailed,
                   .reason = who + reason_of(first),
@@ -232,30 +235,94 @@ RunEnd failure(const Ranks& ranks, bool asked) {
           .exit_code = has_code ? first.exit()->code : kExitFailed};
 }
 
+RunEnd lost(const std::string& why) {
+  return {.end = {.status = protocol::End::Status::kFailed,
+                  .reason = why,
+                  .fault = {},
+                  .failure = protocol::FailureClass::kInfrastructure},
+          .exit_code = kExitFailed};
+}
+
+/// Whether the ranks here only met what happened elsewhere.
+bool is_consequence(const Ranks& ranks) {
+  return std::ranges::all_of(ranks,
+                             [](const auto& rank) { return !rank->failed() || is_consequence(*rank); });
+}
+
+/// The end of the whole run, by the first machine: what its own ranks met, or else those of another one.
+RunEnd end_of_all(const Ranks& ranks, RunEnd own, Nodes& nodes, bool failed, const std::string& trouble) {
+  if (!failed) {
+    nodes.await_ends(kLeave);  // the store is theirs too, until they have gone
+    return own;
+  }
+  nodes.say_end({.end = own.end, .consequence = is_consequence(ranks)});  // so that the others go as well
+  if (!is_consequence(ranks)) {
+    nodes.await_ends(kLastWords);
+    return own;
+  }
+  nodes.await_ends(kLastWordsElsewhere);
+  if (auto elsewhere = nodes.culprit()) {
+    // that machine's own worker knows of a fault of its machine
+    if (elsewhere->end.fault) elsewhere->end.failure = protocol::FailureClass::kInfrastructure;
+    elsewhere->end.fault.reset();
+    return {.end = elsewhere->end, .exit_code = kExitFailed};
+  }
+  if (!trouble.empty()) return lost(trouble);
+  if (const std::string who = nodes.unheard(); !who.empty())
+    return lost(fmt::format("the connection to the ranks on {} is lost", who));
+  return lost(own.end.reason);
+}
+
 }  // namespace
 
 RunEnd supervise_ranks(int count, const RankCommand& command, protocol::Events& events,
-                       const std::atomic<bool>& stop) {
+                       const std::atomic<bool>& stop, Nodes* nodes) {
+  const int begin = nodes ? nodes->place().first_rank : 0, all = nodes ? nodes->place().ranks : count;
+  const bool leads = !nodes || nodes->first();
   Ranks ranks;
-  for (int rank = 0; rank < count; ++rank)
+  for (int rank = begin; rank < begin + count; ++rank)
     ranks.push_back(std::make_unique<RankProcess>(rank, command(rank), rank == 0 ? &events : nullptr));
   const auto& first = *ranks[0];
   std::optional<Clock::time_point> deadline;
   bool asked = false, failed = false;
+  std::string asked_by, trouble;
   while (!std::ranges::all_of(ranks, has_ended)) {
     wait_for_any(ranks);
     for (const auto& rank : ranks) rank->look();
-    if (stop && !asked) ranks[0]->ask_to_stop(), asked = true;
+    if (nodes && leads && asked_by.empty() && !stop) asked_by = nodes->asked_by();
+    if (const bool wanted = stop || !asked_by.empty(); wanted && !asked) {
+      asked = true;
+      leads ? ranks[0]->ask_to_stop() : nodes->ask_to_stop();
+    }
     const bool first_is_done = first.exit() && !first.failed();
-    failed = failed || (!first_is_done && std::ranges::any_of(ranks, &RankProcess::failed,
-                                                              [](const auto& it) -> auto& { return *it; }));
+    if (nodes && trouble.empty() && !first_is_done) trouble = nodes->trouble();
+    const bool met =
+        std::ranges::any_of(ranks, &RankProcess::failed, [](const auto& it) -> auto& { return *it; });
+    failed = failed || (!first_is_done && (met || !trouble.empty()));
     if (!deadline && (failed || first_is_done)) deadline = Clock::now() + kLastWords;
     for (const auto& rank : ranks)
       if (deadline && Clock::now() >= *deadline + (rank->output().said_end() ? kLeave : 0s)) rank->kill();
   }
   for (const auto& rank : ranks) rank->look();
-  if (failed) return failure(ranks, asked);
-  return {.end = *first.output().said_end(), .exit_code = kExitOk};
+  // what another machine met may have come to be known as the ranks here were ending as they should
+  if (nodes && failed && std::ranges::none_of(ranks, [](const auto& rank) { return rank->failed(); }))
+    failed = false;
+  RunEnd end = failed ? failure(ranks, all, asked && leads)
+                      : RunEnd{.end = *first.output().said_end(), .exit_code = kExitOk};
+  if (!nodes) return end;
+  if (!leads) {
+    nodes->say_end({.end = end.end, .consequence = failed && is_consequence(ranks)});
+    if (failed && is_consequence(ranks)) {
+      if (trouble.empty()) trouble = nodes->trouble();
+      return lost(trouble.empty() ? end.end.reason : trouble);
+    }
+    return end;
+  }
+  const bool stopped = end.end.status == protocol::End::Status::kStopped;
+  end = end_of_all(ranks, std::move(end), *nodes, failed && !stopped, trouble);
+  if (end.end.status == protocol::End::Status::kStopped && !stop && !asked_by.empty())
+    return lost(fmt::format("{} stops: its worker was asked to", asked_by));
+  return end;
 }
 
 }  // namespace abl::ranks

@@ -11,6 +11,7 @@
 #include "base/child_process.h"
 #include "base/last_lines.h"
 #include "protocol/events.h"
+#include "worker/trainer/ranks/nodes.h"
 
 namespace abl::ranks {
 
@@ -86,7 +87,11 @@ using RankCommand = std::function<std::vector<std::string>(int rank)>;
 /// ended. When one fails the others are ended within seconds, and the reason is that of the rank which failed
 /// first. When `stop` is raised the first rank is asked, and all stop after the same step. The ranks die with
 /// the calling thread.
+///
+/// `nodes`: of a run over several machines, of which these are this one's ranks, from `first_rank` on. When
+/// those of another one fail, or it is gone, these are ended; the first machine tells the run's end. It is a
+/// failure of the infrastructure where a machine is gone, or has asked to stop (then with a checkpoint).
 RunEnd supervise_ranks(int ranks, const RankCommand& command, protocol::Events& events,
-                       const std::atomic<bool>& stop);
+                       const std::atomic<bool>& stop, Nodes* nodes = nullptr);
 
 }  // namespace abl::ranks

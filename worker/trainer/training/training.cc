@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "config/data/data_sets.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
@@ -395,9 +396,24 @@ bool Training::run(const std::atomic<bool>& stop) {
   return done_ == length_.total_steps && evaluated_ == done_;
 }
 
+/// Ranks of several machines each have data of their own under the name.
+void Training::expect_same_data() {
+  const std::string digest = sha256_hex(data_.fingerprint);
+  auto own = torch::empty({static_cast<std::int64_t>(digest.size())}, torch::kUInt8);
+  std::ranges::copy(digest, own.data_ptr<std::uint8_t>());
+  const auto all = ranks_.gather(own);
+  if (torch::equal(all[0], own)) return;
+  throw device::MachineFault{
+      Error{Code::kFailedPrecondition,
+            fmt::format("data: {} is another version here ({}) than on the machine of the first rank",
+                        options_.trial.data.name, data_.fingerprint)},
+      {.part = protocol::Fault::Part::kData}};
+}
+
 /// All begin with what the first rank has: it alone reads a checkpoint.
 void Training::join_ranks() {
   if (ranks_.alone()) return;
+  expect_same_data();
   auto progress = torch::tensor(
       {static_cast<double>(done_), static_cast<double>(evaluated_), best_.value_or(NAN)}, torch::kFloat64);
   learner_->agree(ranks_);

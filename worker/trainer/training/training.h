@@ -90,6 +90,7 @@ class Training {
   tasks::Loader loader_to(std::int64_t last);
   void expect_fits(const Checkpoint& checkpoint) const;
   void resume(protocol::Events::Start& start);
+  void expect_same_data();
   void join_ranks();
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/without_sigpipe.h"
+#include "base/stop_on_signals.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

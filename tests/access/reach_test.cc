@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people are told of an address at which no scheduler answers them. Servers of gRPC: tests/scheduler.
+#include "access/reach.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace abl::access {
+namespace {
+
+using Kind = Trouble::Kind;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A port of this machine where whoever connects is answered with a text, or with nothing.
+class Answering {
+ public:
+  explicit Answering(std::optional<std::string> text) : text_{std::move(text)} {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(fd_, generic, size) == 0 && ::listen(fd_, 16) == 0 && ::getsockname(fd_, generic, &size) == 0)
+      port_ = ntohs(address.sin_port);
+    if (text_) thread_ = std::thread{[this] { answer(); }};
+  }
+  ~Answering() {
+    ::shutdown(fd_, SHUT_RDWR);
+    if (thread_.joinable()) thread_.join();
+    ::close(fd_);
+  }
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
+  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+
+ private:
+  void answer() const {
+    for (int guest; (guest = ::accept(fd_, nullptr, nullptr)) >= 0; ::close(guest)) {
+      std::array<char, 1024> asked{};
+      if (::recv(guest, asked.data(), asked.size(), 0) > 0)
+        ::send(guest, text_->data(), text_->size(), MSG_NOSIGNAL);
+    }
+  }
+
+  const std::optional<std::string> text_;
+  const int fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int port_ = 0;
+  std::thread thread_;
+};
+
+void expect_trouble(const std::string& address, Kind kind, const char* words) {
+  for (const bool tls : {false, true}) {
+    const Trouble trouble = look_for_trouble(address, {.tls = tls, .authorities = "", .token = ""});
+    EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(kind)) << trouble.text;
+    EXPECT_THAT(trouble.text, AllOf(HasSubstr(words), Not(HasSubstr("\n"))));
+  }
+}
+
+TEST(Reach, WhatIsNoAddressIsSaidToBeNone) {
+  for (const char* address : {"gpu-head", "http://gpu-head:7071", "gpu-head:", "gpu-head:port", ":7071"})
+    expect_trouble(address, Kind::kAddress, "expected HOST:PORT, such as gpu-head:7071");
+}
+
+TEST(Reach, AHostThatNobodyKnowsIsNamed) {
+  expect_trouble("no-such-host.invalid:7071", Kind::kUnknownHost,
+                 "host 'no-such-host.invalid' cannot be found");
+}
+
+TEST(Reach, WhereNobodyListensTheConnectionIsRefused) {
+  std::string address;
+  {
+    const Answering gone{std::nullopt};
+    address = gone.address();
+  }
+  expect_trouble(address, Kind::kRefused, "connection refused");
+  EXPECT_EQ(tls_trouble(address, ""), "");
+  EXPECT_EQ(tls_trouble("unix:/x", ""), "");
+  EXPECT_FALSE(speaks_tls(address));
+}
+
+TEST(Reach, AServerOfPagesIsToldFromAScheduler) {
+  const Answering pages{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"};
+  expect_trouble(pages.address(), Kind::kHttp,
+                 "answers browsers (a dashboard?), and is not a scheduler's port");
+}
+
+TEST(Reach, WhoLetsOneConnectAndSaysNothingIsSaidToBeSilent) {
+  const Answering silent{std::nullopt};
+  const Trouble trouble = look_for_trouble(silent.address(), {});
+  EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(Kind::kSilent));
+  EXPECT_THAT(trouble.text, HasSubstr("lets one connect and says nothing for 3 s"));
+}
+
+TEST(Reach, ThereIsNothingToSayOfASocket) {
+  EXPECT_EQ(look_for_trouble("unix:/nowhere/s.sock", {}).text, "");
+}
+
+}  // namespace
+}  // namespace abl::access
