@@ -262,7 +262,8 @@ Judged judge_spool(const Seen& seen) {
 
 Judged judge_scheduler_answers(const Seen& seen) {
   if (seen.answers) return fine("it answers at " + seen.address);
-  if (seen.is_elsewhere) return wrong(seen.scheduler_error, "");
+  if (seen.is_elsewhere)
+    return wrong(seen.scheduler_error, "'ablate doctor' on its own machine says how it is there");
   if (seen.up_runs)
     return wrong(seen.scheduler_error, "'ablate up' runs here: see logs/scheduler.log in its home");
   return noted("none answers at " + seen.address, "'ablate up' starts one");
