@@ -86,20 +86,22 @@ def killed_and_sent_away(expected):
 
 
 def upload_outlives_the_scheduler():
-    """A large checkpoint on a slow way."""
+    """A large checkpoint on a slow way, which is there before the next one is written: the newest alone is brought."""
     with Fleet("slow") as fleet:
-        options = ("--depot-every", "1s", "--depot-rate-mib", "2")
+        options = ("--depot-every", "1s", "--depot-rate-mib", "4")
+        fleet.environment["ABLATE_CHECKPOINT_SECONDS"] = "20"
         fleet.start_scheduler(*options)
         start_on(fleet, "one")
         submit(fleet, "slow", dim=192, depth=6, epochs=40)
         part = fleet.until(lambda: (files := in_depot(fleet, whole=False)) and files[0].stat().st_size > 1 << 20 and files[0],
                            "an upload is under way")
         fleet.kill("scheduler")
-        size = part.stat().st_size
+        begun = part.stat()
         fleet.start_scheduler(*options)
         name = part.name.removesuffix(".part")
         fleet.until(lambda: any(file.name == name for file in in_depot(fleet)), "it is gone on with after the scheduler's restart")
-        expect((part.parent / name).stat().st_size > size, f"from {size} bytes on")
+        whole = (part.parent / name).stat()
+        expect(whole.st_ino == begun.st_ino and whole.st_size > begun.st_size, f"in the same file, from {begun.st_size} bytes on")
 
         # a copy that was damaged on its disk: who fetches it begins again, and says so
         fleet.kill("one")
