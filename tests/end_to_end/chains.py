@@ -75,7 +75,7 @@ def main():
                 return store.execute("SELECT source_run, step, sha256 FROM run_source WHERE run_id = ?", (trials()[row]["run"],)).fetchone()
 
         write_images(fleet.home / "images")
-        fleet.start_scheduler()
+        fleet.start_scheduler("--depot-limit-mib", 0)  # without a depot: what is read is what lies there
         file = write("chained")
         plan = fleet.ablate("plan", file).stdout
         expect("weights of" in plan and "teacher t" in plan and "at most 3 trainings one after the other" in plan, "a plan shows the chains")
@@ -87,7 +87,7 @@ def main():
         expect(trials()["fine"]["reason"].startswith("waits for row pre, seed 0 (running, ") or state("pre") == "completed", "with how far that is")
         expect(trials()["finer"]["reason"] == "waits for row fine, seed 0 (queued)", "each for the one before it")
         fleet.kill("scheduler")
-        fleet.start_scheduler()
+        fleet.start_scheduler("--depot-limit-mib", 0)  # without a depot: what is read is what lies there
         start_worker("second")
         fleet.until(lambda: not any(state(row) in ("queued", "leased", "running") for row in trials()), "all rows are over")
         for row, trial in trials().items():

@@ -110,7 +110,9 @@ std::string fetch_sources(Assign& assign, const RunSettings& settings, const fs:
     ++number;
     const std::string why_not = unusable(source, settings);
     if (why_not.empty()) continue;
-    const fs::path file = directory / fmt::format("source-{}.safetensors", number);
+    // below the run's own folder, in which a trainer that begins takes such files for an earlier run's
+    make_folder(directory / "sources");
+    const fs::path file = directory / "sources" / fmt::format("{}.safetensors", number);
     if (const std::string failed = fetch(source.sha256(), source.depot_bytes(), file); !failed.empty())
       return fmt::format(
           "the checkpoint of {}, whose weights it takes, {}: {}; its copy at the scheduler: {}",
