@@ -174,6 +174,7 @@ Agent::~Agent() {
   }
   for (const auto& run : runs) run->kill();
   runs.clear();
+  parts_.end_all();  // they fetch data by what is destroyed before them
   clerk_.request_stop();
   clerk_.join();
 }
