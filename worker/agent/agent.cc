@@ -32,7 +32,7 @@ constexpr auto kReadAgain = std::chrono::seconds{1};
 constexpr const char* kUnhealthy = "worker unhealthy: ";
 constexpr auto kReadingData = std::chrono::hours{2};  // of a data set of many files on a slow disk
 constexpr auto kBringing = std::chrono::seconds{20};  // before the end of a run is said
-constexpr auto kFetching = std::chrono::minutes{10};  // without a scheduler that answers
+constexpr auto kFetching = std::chrono::minutes{10};  // without a piece of what is fetched
 
 std::string random_instance() {
   std::random_device random;
@@ -447,17 +447,25 @@ std::string Agent::token_of(std::uint32_t run) {
 
 std::string Agent::fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
                          const std::filesystem::path& file, const std::function<bool()>& go_on) {
-  auto heard = std::chrono::steady_clock::now();
+  auto grown = std::chrono::steady_clock::now();
+  std::uintmax_t had = 0;
+  bool wanted = true;
+  const auto goes_on = [&](std::chrono::milliseconds wait) {
+    std::this_thread::sleep_for(std::min(wait, Milliseconds{500}));
+    const auto now = std::chrono::steady_clock::now();
+    std::error_code none;  // yet
+    if (const auto has = std::filesystem::file_size(part_of(file), none); !none && has != had)
+      had = has, grown = now;
+    wanted = go_on();
+    return wanted && now - grown < kFetching;
+  };
   try {
-    const bool there = depot_.fetch({.run = run, .token = token_of(run)}, file, sha256, bytes,
-                                    [&](std::chrono::milliseconds wait) {
-                                      std::this_thread::sleep_for(std::min(wait, Milliseconds{500}));
-                                      const auto now = std::chrono::steady_clock::now();
-                                      if (session_.connected()) heard = now;
-                                      return go_on() && now - heard < kFetching;
-                                    });
-    return there ? "" : "the scheduler did not answer, or the run was stopped";
+    if (depot_.fetch({.run = run, .token = token_of(run)}, file, sha256, bytes, goes_on)) return "";
+    if (!wanted) return "the run was stopped";
+    throw Error{Code::kUnavailable,
+                fmt::format("nothing came from the scheduler's depot for {} minutes", kFetching.count())};
   } catch (const Error& error) {
+    if (!is_of_the_copy(error.code())) throw;
     return error.what();
   }
 }

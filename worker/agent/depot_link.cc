@@ -96,11 +96,15 @@ bool DepotLink::fetch(const ForRun& run, const std::filesystem::path& file, cons
     request.set_offset(offset);
     request.set_most(kPieceBytes);
     request.set_damaged(damaged);
-    auto answer = call<ablate::v1::GetPieceRequest, ablate::v1::GetPieceResponse>(
-        request, go_on, [this](auto* context, auto* asked, auto* response, auto then) {
-          stub().async()->Get(context, asked, response, std::move(then));
-        });
-    return PieceGot{.bytes = std::move(*answer.mutable_piece()), .whole = answer.bytes()};
+    try {
+      auto answer = call<ablate::v1::GetPieceRequest, ablate::v1::GetPieceResponse>(
+          request, go_on, [this](auto* context, auto* asked, auto* response, auto then) {
+            stub().async()->Get(context, asked, response, std::move(then));
+          });
+      return PieceGot{.bytes = std::move(*answer.mutable_piece()), .whole = answer.bytes()};
+    } catch (const Error& error) {  // what the depot lacks now, room or descriptors, may be no want of ours
+      throw Error{is_of_the_copy(error.code()) ? error.code() : Code::kUnavailable, error.what()};
+    }
   };
   return fetch_in_pieces(file, sha256, bytes, get, go_on);
 }
