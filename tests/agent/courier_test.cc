@@ -153,5 +153,18 @@ TEST_F(CourierTest, ARunThatIsOverIsForgottenWhenItsLoadIsThere) {
   EXPECT_THAT(all(), ElementsAre("ten"));
 }
 
+TEST_F(CourierTest, WeightsThatOthersTakeFollowWhereTheRunsEndDidNotWaitForThem) {
+  start(1h);
+  fails = Code::kNotFound, fails_until = 1;
+  auto best = checkpoint(10, "ten");
+  best.set_best(best.path());
+  wrote(best);
+  wrote(checkpoint(20, "twenty"));
+  EXPECT_FALSE(bring(/*best=*/true, 1ms));
+  courier->forget(7);  // it has completed: of one that nobody waits for nothing more is needed
+  EXPECT_TRUE(eventually([&] { return all().size() == 2; }));
+  EXPECT_THAT(all(), testing::UnorderedElementsAre("ten", "twenty"));
+}
+
 }  // namespace
 }  // namespace abl::agent

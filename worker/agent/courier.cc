@@ -76,6 +76,7 @@ bool Courier::bring(std::uint32_t run, bool best, std::chrono::milliseconds pati
   std::unique_lock lock{mutex_};
   if (const auto found = loads_.find(run); found == loads_.end()) return true;
   loads_[run].hurry = true;
+  loads_[run].wanted = best;
   if (!best) loads_[run].best.reset();
   tell();
   const auto is_there = [&] {
@@ -97,8 +98,10 @@ void Courier::forget(std::uint32_t run, bool when_brought) {
   const std::lock_guard lock{mutex_};
   const auto found = loads_.find(run);
   if (found == loads_.end()) return;
-  if (when_brought && found->second.newest)
-    found->second.leaves = found->second.hurry = true;
+  Load& load = found->second;
+  if (!load.wanted) load.best.reset();
+  if ((when_brought || load.wanted) && (load.newest || load.best))
+    load.leaves = load.hurry = true;
   else
     loads_.erase(found);
   tell();
@@ -185,7 +188,7 @@ void Courier::note(const Item& item, Outcome outcome) {
   load.failed = 0;
   load.due = now + every_;
   if (outcome == Outcome::kBrought && load.best && load.best->sha256 == item.file.sha256) load.best.reset();
-  if (load.leaves && !load.newest) loads_.erase(found);
+  if (load.leaves && !load.newest && !load.best) loads_.erase(found);
 }
 
 }  // namespace abl::agent
