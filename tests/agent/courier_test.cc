@@ -166,5 +166,15 @@ TEST_F(CourierTest, WeightsThatOthersTakeFollowWhereTheRunsEndDidNotWaitForThem)
   EXPECT_THAT(all(), testing::UnorderedElementsAre("ten", "twenty"));
 }
 
+TEST(DepotLinkTest, ACertificateThatIsGoneSaysNothingOfTheCopyAndIsLookedForAgain) {
+  const TemporaryFolder folder;
+  DepotLink link{"127.0.0.1:1",
+                 {.tls = true, .own = {.certificate = folder / "gone.crt", .key = folder / "gone.key"}}};
+  int waits = 0;
+  const auto go_on = [&](std::chrono::milliseconds wait) { return wait == 0ms || ++waits < 2; };
+  EXPECT_FALSE(link.fetch({}, folder / "file", sha256_hex("x"), 1, go_on));
+  EXPECT_EQ(waits, 2);
+}
+
 }  // namespace
 }  // namespace abl::agent

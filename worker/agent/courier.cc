@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kTryAgain = 500ms;  // the scheduler may not have stored yet that there is such a checkpoint
 constexpr auto kWhenFull = 30s;    // where the depot has no room
 constexpr int kMostTries = 60;     // of one file
+constexpr int kMostBreaks = 30;    // of one try, with waits between them; then others have their turn
 constexpr std::size_t kMostRuns = 10'000;
 
 }  // namespace
@@ -149,7 +150,14 @@ Courier::Outcome Courier::carry(const Item& item, const std::stop_token& stop) {
     const HeldFile held{item.file.path};
     // a program says where its checkpoints lie, and may say anything; what is gone has a newer one
     if (!held.is_regular() || !held.lies_under(runs_root_) || held.bytes() == 0) return Outcome::kNever;
+    int breaks = 0;
     const auto go_on = [&](std::chrono::milliseconds wait) {
+      if (wait > 0ms && ++breaks == kMostBreaks)
+        log_warning({{"run", item.run}},
+                    "the checkpoint of step {} of run {} does not get to the scheduler's depot: it gives no "
+                    "answer; it is tried again",
+                    item.file.step, item.run);
+      if (breaks >= kMostBreaks) return false;
       std::unique_lock lock{mutex_};
       changed_.wait_for(lock, stop, wait, [&] { return !connected_; });
       return !stop.stop_requested() && connected_ && loads_.contains(item.run);

@@ -51,12 +51,15 @@ class DepotLink {
              std::uint64_t bytes, const GoOn& go_on);
 
  private:
-  ablate::v1::Depot::Stub& stub();
+  using Stub = std::shared_ptr<ablate::v1::Depot::Stub>;
+  Stub stub();
+  template <class Ask>
+  auto with_stub(const Ask& ask);
 
   const std::string address_;
   const access::ClientAccess access_;
   std::mutex mutex_;
-  std::unique_ptr<ablate::v1::Depot::Stub> stub_;  ///< when it is first needed
+  Stub stub_;  ///< none before it is needed, and after a call that was not answered
 };
 
 /// Brings the newest checkpoints of runs to the scheduler's depot, where another machine finds them when this
