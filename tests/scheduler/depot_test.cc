@@ -253,6 +253,13 @@ TEST_F(DepotTest, AFileThatWasDamagedOnItsDiskIsFoundAndDropped) {
   fs::resize_file(depot->folder_of({7}) / digest, 3);
   EXPECT_EQ(code_of([&] { depot->get(digest, 0, 10); }), Code::kNotFound);
   send({7}, content);
+  const std::string behind = content + " of another";
+  send({8}, behind);
+  fs::remove(depot->folder_of({8}) / sha256_hex(behind));
+  fs::create_directory(depot->folder_of({8}) / sha256_hex(behind));  // opened, but not read: as on a bad disk
+  EXPECT_EQ(code_of([&] { depot->get(sha256_hex(behind), 0, 10); }), Code::kNotFound)
+      << "who waits for it is told that it is gone, and waits no longer";
+  EXPECT_EQ(depot->bytes_of(sha256_hex(behind)), std::nullopt);
   fs::remove(depot->folder_of({7}) / digest);
   EXPECT_NE(code_of([&] { depot->get(digest, 0, 10); }), Code::kOk);
   EXPECT_EQ(depot->bytes_of(digest), std::nullopt);
