@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -52,6 +53,15 @@ class Line {
       trouble_ = {Kind::kAddress,
                   fmt::format("'{}' is no address of a scheduler: expected HOST:PORT, such as gpu-head:7071",
                               address)};
+      return;
+    }
+    // getaddrinfo takes a larger one for what is left of it in 16 bits
+    std::uint16_t number = 0;
+    const auto [end, wrong] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (wrong != std::errc{} || end != port.data() + port.size() || number == 0) {
+      trouble_ = {Kind::kAddress,
+                  fmt::format("invalid port '{}' in '{}': expected 1 to 65535, such as {}:7071", port,
+                              address, host)};
       return;
     }
     addrinfo wanted{}, *found = nullptr;
@@ -243,12 +253,15 @@ std::string about_certificate(const std::string& address, const Handshake& hands
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      if (!has_authorities)
+        return fmt::format(
+            "the certificate of {} is signed by no authority that this machine knows: pass its fleet's own, "
+            "--ca ca.crt",
+            address);
       return fmt::format(
-          "the certificate of {} is signed by {}: it is another server, or --ca is another "
-          "fleet's file",
-          address,
-          has_authorities ? "another authority than the one that is trusted"
-                          : "no authority that this machine knows");
+          "the certificate of {} is signed by another authority than the one that is trusted: it is another "
+          "server, or --ca is another fleet's file",
+          address);
     default:
       return fmt::format("the certificate of {} is refused: {}", address,
                          X509_verify_cert_error_string(handshake.verdict));

@@ -86,10 +86,26 @@ Time moment_of(const std::string& text, Time now) {
   throw Error{Code::kInvalidArgument, fmt::format("--until '{}': that is past", text)};
 }
 
+namespace {
+
+CLI::Validator hours() {
+  constexpr double kMost = 1e9;
+  const auto check = [](const std::string& given) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const bool right =
+        error == std::errc{} && end == given.data() + given.size() && value >= 0 && value <= kMost;
+    return right ? std::string{} : fmt::format("'{}' is not a number of hours, such as 1.5", given);
+  };
+  return CLI::Validator{check, "", ""};
+}
+
+}  // namespace
+
 void add_budget(CLI::App& app, BudgetFlags& flags) {
   app.add_option("--max-gpu-hours", flags.max_gpu_hours,
                  "Start no trial beyond so many GPU hours of its runs in all; 0: no limit")
-      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->check(hours())
       ->type_name("HOURS");
   app.add_option(
          "--until", flags.until,

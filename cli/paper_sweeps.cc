@@ -45,15 +45,14 @@ std::vector<std::string> papers_of(const std::vector<PaperSweep>& sweeps) {
   return papers;
 }
 
+constexpr const char* kNoneHere =
+    "there are none beside this program; expected them in share/ablate/sweeps/papers of its installation";
+
 [[noreturn]] void refuse(const char* kind, const std::string& written,
                          const std::vector<std::string>& known) {
-  throw Error{Code::kNotFound,
-              known.empty()
-                  ? fmt::format("unknown {} '{}': there are none beside this program; expected them in "
-                                "share/ablate/sweeps/papers of its installation",
-                                kind, written)
-                  : fmt::format("unknown {} '{}'; 'ablate papers' lists them{}", kind, written,
-                                did_you_mean(written, known))};
+  throw Error{Code::kNotFound, known.empty() ? fmt::format("unknown {} '{}': {}", kind, written, kNoneHere)
+                                             : fmt::format("unknown {} '{}'; 'ablate papers' lists them{}",
+                                                           kind, written, did_you_mean(written, known))};
 }
 
 }  // namespace
@@ -75,6 +74,8 @@ std::optional<fs::path> papers_folder() {
 std::vector<PaperSweep> paper_sweeps(const std::string& paper) {
   std::vector<PaperSweep> all = all_sweeps();
   const std::vector<std::string> papers = papers_of(all);
+  if (all.empty() && paper.empty())
+    throw Error{Code::kNotFound, fmt::format("no tables of papers: {}", kNoneHere)};
   if (paper.empty()) return all;
   if (std::ranges::find(papers, paper) == papers.end()) refuse("paper", paper, papers);
   std::erase_if(all, [&](const PaperSweep& sweep) { return sweep.paper != paper; });

@@ -118,18 +118,20 @@ class FleetReader {
                              "node_selector",  "tolerations",  "run_as_user", "hosts",
                              "bundle",         "ssh_config"});
     const auto at = [&](const char* key) { return dotted(field, key); };
+    bool known = false;  // without a launcher nobody can say which keys are missing
     if (const Node* kind = required(node, field, "launcher", any_of(names_of<LauncherKind>())))
-      if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>()))
+      if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>())) {
         queue.kind = value_named<LauncherKind>(*name).value();
-    expect_keys_of(queue.kind, node, field);
-    const bool by_ssh = queue.kind == LauncherKind::kSsh;
-    if (const Node* workers =
-            by_ssh ? node.find("workers") : required(node, field, "workers", "{min: 0, max: 8}"))
-      range(*workers, at("workers"), queue);
+        known = true;
+      }
+    if (known) expect_keys_of(queue.kind, node, field);
+    const bool by_ssh = known && queue.kind == LauncherKind::kSsh;
+    const auto needed = [&](const char* key, const std::string& expected) {
+      return known && !by_ssh ? required(node, field, key, expected) : node.find(key);
+    };
+    if (const Node* workers = needed("workers", "{min: 0, max: 8}")) range(*workers, at("workers"), queue);
     number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
-    if (const Node* limit =
-            by_ssh ? node.find("time_limit")
-                   : required(node, field, "time_limit", "the time limit of a worker, such as 8h"))
+    if (const Node* limit = needed("time_limit", "the time limit of a worker, such as 8h"))
       time(*limit, at("time_limit"), kShortestLimit, kLongestLimit, queue.time_limit);
     if (const Node* start = node.find("start_deadline"))
       time(*start, at("start_deadline"), kShortestLimit, kLongestLimit, queue.start_deadline);
@@ -167,15 +169,13 @@ class FleetReader {
       queue.allow_commands = yaml_.boolean(*allow, at("allow_commands")).value_or(false);
     if (by_ssh) {
       read_ssh(node, field, queue);
-    } else {
-      if (const Node* program =
-              required(node, field, "program", "the path of ablate-worker on the queue's machines"))
+    } else if (known) {  // by ssh a home may be relative
+      if (const Node* program = needed("program", "the path of ablate-worker on the queue's machines"))
         queue.program = path(*program, at("program"));
-      if (const Node* home =
-              required(node, field, "home", "a folder for the workers on the queue's machines"))
+      if (const Node* home = needed("home", "a folder for the workers on the queue's machines"))
         queue.home = path(*home, at("home"));
     }
-    if (queue.kind == LauncherKind::kKubernetes)
+    if (known && queue.kind == LauncherKind::kKubernetes)
       if (const Node* image = required(node, field, "image", "the container image with ablate-worker"))
         queue.image = plain_text(*image, at("image"));
     names(node, field, "volumes", queue.volumes, true);

@@ -195,7 +195,8 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::string_view kMachine = "ablate-machine ", kPilot = "ablate-pilot ", kBundle = "ablate-bundle ";
-constexpr int kSshFailed = 255;       // the exit code of ssh itself
+constexpr int kSshFailed = 255;  // the exit code of ssh itself
+constexpr long long kLongestLife = 100LL * 365 * 24 * 3600;
 constexpr seconds kTimeToStart{120};  // of one without a process, which is then no more to come
 
 std::optional<long long> whole(std::string_view text) {
@@ -252,9 +253,10 @@ std::optional<std::vector<FoundPilot>> parse_list(std::string_view text) {
     }
     FoundPilot pilot{.name = std::string{fields[0]}};
     const auto since = whole(fields[2]), until = whole(fields[3]);
-    const auto between = [&](std::optional<long long> end) {
-      return seconds{since && end ? std::max(0LL, *end - *since) : 0};
-    };
+    const auto between =
+        [&](std::optional<long long> end) {  // no machine has run for longer, whatever it says
+          return seconds{since && end ? std::clamp(*end - *since, 0LL, kLongestLife) : 0};
+        };
     if (fields[1] == "running") {
       pilot.life = Life::kRunning;
       pilot.ran = between(now);

@@ -72,6 +72,11 @@ TEST(Reach, WhatIsNoAddressIsSaidToBeNone) {
     expect_trouble(address, Kind::kAddress, "expected HOST:PORT, such as gpu-head:7071");
 }
 
+TEST(Reach, APortThatThereIsNotIsNoPortOfAnother) {
+  for (const char* address : {"127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:72607"})  // 65536 + 7071
+    expect_trouble(address, Kind::kAddress, "expected 1 to 65535, such as 127.0.0.1:7071");
+}
+
 TEST(Reach, AHostThatNobodyKnowsIsNamed) {
   expect_trouble("no-such-host.invalid:7071", Kind::kUnknownHost,
                  "host 'no-such-host.invalid' cannot be found");

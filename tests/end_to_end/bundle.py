@@ -154,6 +154,8 @@ def main():
             said = run("/usr/bin/env", "-i", *chroot, pathlib.Path("/") / told["name"] / "bin/ablate", "--version")
             expect(re.fullmatch(r"ablate-cli-[\d.]+-\w+", told["name"]) and said.startswith("ablate ") and not told["trainer"] and told["bytes"] < 40 << 20,
                    f"and the command line alone, of a bundle of its own: {told['name']}, {told['bytes'] >> 20} MiB")
+            said = run("/usr/bin/env", "-i", "HOME=/tmp", *chroot, pathlib.Path("/") / told["name"] / "bin/ablate", "papers", "msf")
+            expect("msf/table-1" in said, "which has the papers' tables")
             for library in ("libgomp.so.1", "libc10.so", "libfmt.so.9", "libstdc++.so.6"):
                 (machine / "tmp" / library).write_text("of another PyTorch")
             said = run("/usr/bin/env", "-i", "LD_LIBRARY_PATH=/tmp", *chroot, inside / "bin/ablate-trainer", "--version")

@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 
 /// What is wrong with a queue that has these lines beside what it must have.
@@ -141,6 +142,17 @@ TEST(FleetFile, RefusesALauncherThatThereIsNot) {
     EXPECT_THAT(error.what(),
                 HasSubstr("unknown value 'slrum'; expected slurm, kubernetes or ssh; did you mean 'slurm'?"));
   }
+}
+
+TEST(FleetFile, SaysOfALauncherThatThereIsNotOnlyThis) {
+  for (const char* launcher : {"launcher: shh, ", ""}) try {
+      read_fleet_file(
+          std::string{"scheduler: a:1\nqueues: {a: {"} + launcher + "hosts: [w1], bundle: b.tar.gz}}\n", "f");
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("queues.a.launcher: "));
+      EXPECT_THAT(error.what(), Not(HasSubstr("\n"))) << "what else is missing depends on it";
+    }
 }
 
 TEST(FleetFile, PassesOnlyFlagsThroughThatTheLauncherDoesNotSetItself) {

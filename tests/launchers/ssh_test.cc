@@ -158,6 +158,8 @@ TEST(SshScripts, WhatAMachineSaysBesideIsLeftOut) {
   EXPECT_EQ(found->at(1).ran, seconds{50});
   EXPECT_EQ(found->at(1).said, "no | such flag");
   EXPECT_EQ(found->at(2).code, 255) << "not a number: no success";
+  const auto ages = ssh::parse_list("ablate-machine 9223372036854775807\nablate-pilot a|running|0|||\n");
+  EXPECT_LE(ages.value().at(0).ran, std::chrono::hours{24 * 366 * 100}) << "what can be added to others";
   EXPECT_THROW(ssh::parse_prepared("ablate-bundle much\n"), Error);
   EXPECT_FALSE(ssh::parse_prepared("hello\nablate-bundle ready\n"));
 }

@@ -213,9 +213,37 @@ TEST_F(DepotTest, ABeginningThatNobodyGoesOnWithGoes) {
   EXPECT_EQ(depot->used(), 0u);
 }
 
+TEST_F(DepotTest, WhoBeginsFilesAndDoesNotGoOnKeepsNobodyOut) {
+  const auto begin = [&](DepotOwner owner, const std::string& name) {
+    return code_of([&] { depot->put(owner, sha256_hex(name), 100, 0, "a"); });
+  };
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(begin({}, fmt::format("data {}", i)), Code::kOk) << i;
+  EXPECT_EQ(begin({}, "one more"), Code::kResourceExhausted) << "all are in use";
+  EXPECT_EQ(begin({7}, "a checkpoint"), Code::kOk) << "those of data are not in its way";
+  clock.pass(2min);
+  EXPECT_EQ(begin({}, "one more"), Code::kOk);
+  EXPECT_EQ(depot->begun({}).size(), 200u);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(begin({7}, fmt::format("checkpoint {}", i)), Code::kOk);
+  EXPECT_EQ(depot->begun({7}).size(), 4u) << "the newer ones count";
+}
+
+TEST_F(DepotTest, AFileOfNamesThatCannotBeReadStaysAsItIs) {
+  const fs::path data = options.folder / "data";
+  fs::create_directories(data);
+  write_file(data / "names.json", "{\"a\": ");
+  PushedData pushed{data};
+  EXPECT_FALSE(pushed.readable());
+  EXPECT_EQ(code_of([&] { pushed.add("b", {.sha256 = digest, .fingerprint = "f"}); }),
+            Code::kFailedPrecondition);
+  EXPECT_THAT(said, HasSubstr("names.json, which says what was pushed, cannot be read"));
+  EXPECT_EQ(code_of([&] { pushed.remove("a"); }), Code::kFailedPrecondition);
+  EXPECT_EQ(read_file(data / "names.json"), "{\"a\": ");
+}
+
 TEST_F(DepotTest, AFileThatWasDamagedOnItsDiskIsFoundAndDropped) {
   send({7}, content);
   EXPECT_FALSE(depot->look_at(digest));
+  clock.pass(1min);
   std::string damaged = content;
   damaged[0] ^= 1;
   write_file(depot->folder_of({7}) / digest, damaged);
