@@ -142,9 +142,12 @@ class PushedData {
  public:
   static constexpr std::size_t kMost = 1000;
 
-  /// Reads `folder`/names.json, if it is there. One that cannot be read is said in the log, and is left
-  /// alone.
+  /// Reads `folder`/names.json, if it is there. One that cannot be read is said in the log, and kept as
+  /// `names.json.unreadable`.
   explicit PushedData(const std::filesystem::path& folder);
+
+  /// There is such a file: what it named is still wanted, perhaps.
+  bool lost_names() const { return lost_names_; }
 
   std::map<std::string, PushedSet> all() const;
   std::set<std::string> names() const;
@@ -159,6 +162,7 @@ class PushedData {
   void write(const std::map<std::string, PushedSet>& sets) const;
 
   const std::filesystem::path file_;
+  bool lost_names_ = false;
   mutable std::mutex mutex_;
   std::map<std::string, PushedSet> sets_;
 };

@@ -269,6 +269,7 @@ void DepotService::tidy(storage::Database& db) {
   depot_.drop_stale();
   for (const DepotOwner owner : depot_.owners()) {
     if (owner.trial == 0) {
+      if (pushed_.lost_names()) continue;
       std::set<std::string> named;
       for (const auto& [name, set] : pushed_.all()) named.insert(set.sha256);
       for (const std::string& begun : depot_.begun(owner)) named.insert(begun);  // somebody is pushing it

@@ -200,5 +200,34 @@ TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
   EXPECT_FALSE(std::filesystem::exists(blob_file(assign, newer))) << "its trial is completed";
 }
 
+TEST_F(DepotServiceTest, PushedFilesStayWhileNobodyCanReadWhatTheyAre) {
+  const std::filesystem::path data = folder.path() / "results.db.depot" / "data";
+  const std::filesystem::path file = data / sha256_hex(content), names = data / "names.json";
+  const auto begin_with = [&](const std::string& text) {
+    stop();
+    std::filesystem::create_directories(data);
+    write_file(file, content);
+    write_file(names, text);
+    start();
+    for (int i = 0; i < 2; ++i) {
+      clock.pass(3min);
+      scheduler->depot().tick();
+      Assign nobody;
+      EXPECT_FALSE(get(blob_of(nobody, content)).ok());  // its turn is after
+    }
+  };
+  for (const char* text : {"{\"a\": ",
+                           "{\"a\": {\"sha256\": \"../x\", \"fingerprint\": \"f\", \"bytes\": 1, "
+                           "\"pushed_ms\": 1, \"by\": \"\"}}"}) {
+    begin_with(text);
+    EXPECT_TRUE(scheduler->depot().pushed().all().empty()) << text;
+    EXPECT_TRUE(std::filesystem::exists(file)) << text;
+    EXPECT_EQ(read_file(data / "names.json.unreadable"), text) << "the next push does not write over it";
+  }
+  std::filesystem::remove(data / "names.json.unreadable");
+  begin_with("{}");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 }  // namespace
 }  // namespace abl::scheduler
