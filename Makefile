@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
+# ctest's unit is half a processor: an end-to-end test, which waits most of its time, counts one; what computes counts two
+TEST_JOBS = $(shell echo $$((2 * $(JOBS))))
 
 .PHONY: help setup setup-tests build demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean bundle
 
@@ -25,7 +27,7 @@ demo: build  ## train a projection-sharing table on the embedded images (DATA=fo
 
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
-	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+	@ctest --test-dir $(BUILD) -j $(TEST_JOBS) --output-on-failure --no-tests=error
 
 chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1; FLEET=10: with TLS)
 	@deploy/build.sh $(PRESET) $(JOBS)
@@ -47,13 +49,13 @@ parity: setup-tests  ## compare the models of the papers' sizes with timm as wel
 
 sanitize: setup-tests  ## tests under the address, undefined-behaviour and thread sanitizers
 	@deploy/build.sh asan $(JOBS)
-	@ctest --preset asan
+	@ctest --preset asan -j $(TEST_JOBS)
 	@deploy/build.sh tsan $(JOBS) service_tests
-	@ctest --preset tsan
+	@ctest --preset tsan -j $(TEST_JOBS)
 
 sanitize-quick: setup-tests  ## of these the service's under the address and undefined-behaviour sanitizers (quicker)
 	@deploy/build.sh asan $(JOBS) service_tests
-	@ctest --preset asan -L '^service$$' --no-tests=error
+	@ctest --preset asan -L '^service$$' -j $(TEST_JOBS) --no-tests=error
 
 cuda-check:  ## build the trainer against a CUDA wheel of PyTorch, with NCCL, on a machine without a GPU (5 GB; VERSION=2.12.0)
 	@deploy/setup.sh --no-torch --no-web

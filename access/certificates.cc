@@ -161,6 +161,15 @@ Signed server_certificate(const Signer& authority, const std::vector<std::string
   return {.certificate = pem_of(certificate) + pem_of(authority.certificate), .key = pem_of(key)};
 }
 
+/// Of the keys in a text that of a certificate, in PEM; empty: it is not there.
+std::string key_of(X509* certificate, const std::string& pem) {
+  std::string found;
+  for (const Key& key : keys_in(pem))
+    if (found.empty() && X509_check_private_key(certificate, key.get()) == 1) found = pem_of(key);
+  ERR_clear_error();
+  return found;
+}
+
 /// Where files of a server or a client were named.
 struct Flags {
   const char *certificate, *key;
@@ -186,19 +195,17 @@ ServerPem read_pair(const TlsFiles& files, Time now, const Flags& flags) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} is not valid before {}: is this machine's clock right?", certificate_name,
                             date_of(X509_get0_notBefore(certificate)))};
-  std::string key_text = read_pem(files.key, flags.key);
+  const std::string key_text = read_pem(files.key, flags.key);
   expect_private(files.key, flags.key);
-  const Key key = key_in(key_text);
   const std::string key_name = fmt::format("{} {}", flags.key, files.key.string());
-  if (!key)
+  if (!key_in(key_text))
     throw Error{Code::kInvalidArgument, key_name + ": expected a private key in PEM without a password"};
-  if (X509_check_private_key(certificate, key.get()) != 1) {
-    ERR_clear_error();
+  std::string key = key_of(certificate, key_text);
+  if (key.empty())
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} is not the key of {}", key_name, files.certificate.string())};
-  }
   return {.certificate = certificate_text,
-          .key = std::move(key_text),
+          .key = std::move(key),
           .client_authorities = {},
           .names = names_of(certificate),
           .terms = terms_of(certificate_text)};
@@ -238,6 +245,17 @@ ServerPem read_server_pem(const TlsFiles& files, Time now) {
 
 ServerPem read_client_pem(const TlsFiles& files, Time now) {
   return read_pair(files, now, {.certificate = "--certificate", .key = "--key"});
+}
+
+void write_pair(const TlsFiles& files, const Signed& made) {
+  std::string before;
+  if (std::error_code unknown; fs::exists(files.certificate, unknown) && fs::exists(files.key, unknown))
+    if (const auto chain = certificates_in(read_file(files.certificate)); !chain.empty())
+      before = key_of(chain.front().get(), read_file(files.key));
+  if (!before.empty()) write_secret(files.key, made.key + before);
+  if (before.empty()) write_secret(files.key, made.key);
+  write_secret(files.certificate, made.certificate);
+  if (!before.empty()) write_secret(files.key, made.key);
 }
 
 Certificates make_certificates(const std::vector<std::string>& names, Time now) {

@@ -40,7 +40,8 @@ struct ServerPem {
   std::vector<CertificateTerm> terms{};  ///< of the certificate, those behind it and the clients' authorities
 };
 /// Throws: Error in one line that names the file: kNotFound, kPermissionDenied (not readable, or a key that
-/// others may read), kInvalidArgument (no PEM, expired, not valid yet, of another key).
+/// others may read), kInvalidArgument (no PEM, expired, not valid yet, of another key). Of several keys in
+/// the key's file that of the certificate is taken (`write_pair`).
 ServerPem read_server_pem(const TlsFiles& files, Time now);
 /// Of a client, likewise.
 ServerPem read_client_pem(const TlsFiles& files, Time now);
@@ -49,6 +50,10 @@ ServerPem read_client_pem(const TlsFiles& files, Time now);
 struct Signed {
   std::string certificate, key;
 };
+/// Puts them where others may be by now. Whoever is ended between two of its steps leaves a pair that can be
+/// read: the key's file has the key before as well until the certificate is there.
+void write_pair(const TlsFiles& files, const Signed& made);
+
 /// An authority of one's own and a server's certificate that it has signed, in PEM. The server's has the
 /// authority's behind it, so that whoever serves it knows when that ends.
 struct Certificates {

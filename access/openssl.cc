@@ -37,6 +37,15 @@ Key key_in(std::string_view pem) {
   return key;
 }
 
+std::vector<Key> keys_in(std::string_view pem) {
+  const Memory memory = memory_of(pem);
+  std::vector<Key> all;
+  while (EVP_PKEY* const key = PEM_read_bio_PrivateKey(memory.get(), nullptr, refuse_password, nullptr))
+    all.emplace_back(key);
+  ERR_clear_error();  // the end of the text is one
+  return all;
+}
+
 std::string date_of(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unknown date";

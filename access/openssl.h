@@ -29,6 +29,8 @@ Memory memory_of(std::string_view text);
 std::vector<Certificate> certificates_in(std::string_view pem);
 /// Nothing: there is none, or it has a password, for which nobody is asked.
 Key key_in(std::string_view pem);
+/// All that have none, in their order.
+std::vector<Key> keys_in(std::string_view pem);
 
 /// "2026-11-24 at 11:13 UTC".
 std::string date_of(const ASN1_TIME* time);

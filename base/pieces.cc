@@ -149,9 +149,11 @@ bool send_in_pieces(const fs::path& file, std::uint64_t bytes, const PutPiece& p
   return taken.has_value();
 }
 
+fs::path part_of(const fs::path& file) { return file.string() + ".part"; }
+
 bool fetch_in_pieces(const fs::path& file, const std::string& sha256, std::uint64_t bytes,
                      const GetPiece& get, const GoOn& go_on) {
-  const fs::path part = file.string() + ".part";
+  const fs::path part = part_of(file);
   Waits waits{go_on};
   for (bool again = false;; again = true) {
     {

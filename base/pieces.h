@@ -37,8 +37,11 @@ struct PieceGot {
 /// Fetches a piece. `damaged`: what came before had another digest, so the other side looks at its file.
 using GetPiece = std::function<PieceGot(std::uint64_t offset, bool damaged)>;
 
+/// Where what was fetched of a file is kept until it is there.
+std::filesystem::path part_of(const std::filesystem::path& file);
+
 /// Fetches a file, which appears when it is there as a whole, with this digest and length. What was fetched
-/// before is kept beside it until then, under its name and ".part", and gone on with.
+/// before is kept beside it until then, and gone on with.
 /// Returns: whether it is there; false when it was not to go on.
 /// Throws: Error{kDataLoss} for another content; Error of the other side that would come again, or of the
 /// disk.

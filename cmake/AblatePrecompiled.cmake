@@ -8,12 +8,13 @@
 # A precompiled header serves only compilations with the same code generation flags: hence libraries and programs alike are compiled
 # with -fPIC (CMake would give programs -fPIE), all of them with abl::warnings.
 
-# abl_precompiled(NAME LIBS x y HEADERS <a> <b>): a set of headers, of these libraries.
+# abl_precompiled(NAME LIBS x y HEADERS <a> <b> [OPTIONS -O1]): a set of headers, of these libraries, for targets with these options.
 function(abl_precompiled name)
-  cmake_parse_arguments(ARG "" "" "LIBS;HEADERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LIBS;HEADERS;OPTIONS" ${ARGN})
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_headers.cc" CONTENT "// Empty: its target only holds precompiled headers.\n")
   add_library(abl_${name}_headers STATIC "${CMAKE_CURRENT_BINARY_DIR}/${name}_headers.cc")
   target_link_libraries(abl_${name}_headers PRIVATE ${ARG_LIBS} Threads::Threads abl::warnings)
+  target_compile_options(abl_${name}_headers PUBLIC ${ARG_OPTIONS})
   target_precompile_headers(abl_${name}_headers PRIVATE ${ARG_HEADERS})
 endfunction()
 
@@ -24,5 +25,6 @@ function(abl_use_precompiled target name)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:abl_${name}_headers,INTERFACE_COMPILE_OPTIONS>)
   target_precompile_headers(${target} REUSE_FROM abl_${name}_headers)
 endfunction()

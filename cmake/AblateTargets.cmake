@@ -69,5 +69,6 @@ function(abl_test_entry name program)
     list(APPEND ARG_ENV "GTEST_FILTER=${ARG_FILTER}")
   endif()
   add_test(NAME ${name} COMMAND ${program})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
+  # PROCESSORS 2: one processor, as `make test` counts
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}" PROCESSORS 2)
 endfunction()

@@ -5,12 +5,12 @@
 # kernels by the processor's instructions, and each has a variable that takes some away: what a test demands must hold with every choice. A setting that
 # takes nothing away here is what `make test` runs anyway: it is left out and said.
 #
-# All of them in at most ABLATE_NUMERIC_SECONDS (720), what most depends on the kernels first: under each setting the models and their parity
+# All of them in at most ABLATE_NUMERIC_SECONDS (480), what most depends on the kernels first: under each setting the models and their parity
 # with Python; then under each the trainer's, the ranks' and the counting tests; then the demo. What there was no time for is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
-limit=${ABLATE_NUMERIC_SECONDS:-720}
+limit=${ABLATE_NUMERIC_SECONDS:-480}
 first='^models_(parity_)?test$'
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 
@@ -53,7 +53,7 @@ run() {
   took[$what]=$((SECONDS - start))
 }
 # What Python computed is written once, by the first test that asks for it.
-jobs=$(nproc)  # before OMP_NUM_THREADS, which it heeds
+jobs=$((2 * $(nproc)))  # as `make test` counts; and before OMP_NUM_THREADS, which nproc heeds
 tests() { OMP_NUM_THREADS=1 ctest --test-dir "$build" -L numeric -j "$jobs" --output-on-failure --no-tests=error "$@"; }
 demo() {
   local home status=0

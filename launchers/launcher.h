@@ -33,6 +33,7 @@ struct Pilot {
   PilotState state = PilotState::kWaiting;
   std::string said{};           ///< in the launcher's words: why it waits, or how it ended
   bool failed = false;          ///< it ended otherwise than by its own will or an order to
+  bool perhaps = false;         ///< nobody can say whether it has ended: it may be listed as running again
   std::chrono::seconds ran{0};  ///< so far
   std::string machine{};        ///< where it runs
 
@@ -93,6 +94,8 @@ class Launcher {
   /// All pilots of its queues that are there, and those that ended a little while ago.
   /// Throws: Error{kUnavailable} where that cannot be known now, which says nothing of the pilots.
   virtual std::vector<Pilot> list(const std::stop_token& stop) = 0;
+  /// Whether the last `list` had all of a queue's pilots. Otherwise one that is not in it may be there.
+  virtual bool knows_all(const QueueConfig& /*queue*/) { return true; }
   /// Asks for a pilot. Returns: its id.
   /// Throws: Error{kUnavailable} where nobody answers, another code where it is refused.
   virtual std::string submit(const QueueConfig& queue, const std::optional<Pass>& pass,

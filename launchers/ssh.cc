@@ -124,8 +124,8 @@ std::vector<Pilot> SshLauncher::list(const std::stop_token& stop) {
       pilot.said = fmt::format("{} does not answer: {}", machine->host.name, machine->silent.text);
       if (now - machine->silent.since < kSilence) continue;
       pilot.state = PilotState::kEnded;  // its machine is off, most often; if not, it is found again
+      pilot.perhaps = true;
       pilot.said = fmt::format("{} has not answered for {} minutes", machine->host.name, kSilence.count());
-      machine->told[pilot.worker()] += pilot.ran;
     }
     pilots.insert(pilots.end(), machine->pilots.begin(), machine->pilots.end());
     std::erase_if(machine->nothing, [&](const Pilot& pilot) {  // it has begun all the same
@@ -147,6 +147,15 @@ std::vector<Pilot> SshLauncher::list(const std::stop_token& stop) {
                      return other.queue == pilot.queue && other.state == PilotState::kRunning;
                    });
   return pilots;
+}
+
+bool SshLauncher::knows_all(const QueueConfig& queue) {
+  auto state = state_.lock();
+  const Time now = clock_.steady();
+  return std::ranges::none_of(state->machines, [&](const auto& machine) {
+    const bool long_silent = machine->silent.times > 0 && now - machine->silent.since >= kSilence;
+    return machine->queue->name == queue.name && !machine->answered && !long_silent;
+  });
 }
 
 int SshLauncher::starts_of(const Machine& machine) {
@@ -199,8 +208,6 @@ void SshLauncher::take(State& state, Machine& machine, const CallAnswer& answer,
     Pilot pilot{.id = one.name.substr(dash + 1), .queue = machine.queue->name};
     if (machine.start && !machine.start->over && machine.start->pilot.id == pilot.id) continue;
     pilot.ran = one.ran;
-    if (const auto told = machine.told.find(one.name); told != machine.told.end())
-      pilot.ran = std::max(seconds{0}, pilot.ran - told->second);
     pilot.state = PilotState::kEnded;
     switch (one.life) {
       case ssh::Life::kStarting:
@@ -240,7 +247,6 @@ void SshLauncher::take(State& state, Machine& machine, const CallAnswer& answer,
   };
   std::erase_if(machine.to_end, is_gone);
   std::erase_if(machine.asked_to_end, is_gone);
-  std::erase_if(machine.told, [&](const auto& told) { return is_gone(told.first); });
 }
 
 void SshLauncher::say(State& state, const Machine& machine, std::string text) {

@@ -45,6 +45,8 @@ class SshLauncher final : public Launcher {
   ~SshLauncher() override;
 
   std::vector<Pilot> list(const std::stop_token& stop) override;
+  /// A machine that has not answered since this program started may have a pilot.
+  bool knows_all(const QueueConfig& queue) override;
   std::string submit(const QueueConfig& queue, const std::optional<Pass>& pass,
                      const std::stop_token& stop) override;
   void cancel(const std::vector<Pilot>& pilots, const std::stop_token& stop) override;
@@ -75,9 +77,8 @@ class SshLauncher final : public Launcher {
     int starts = 0;              // an answer to a question of before is old
     Time asked{};
     Trouble silent, refused;
-    std::set<std::string> to_end, asked_to_end;        // by names; the first when it answers
-    Leftovers left;                                    // likewise; passes by the names of their pilots
-    std::map<std::string, std::chrono::seconds> told;  // of pilots whose end was told for its silence
+    std::set<std::string> to_end, asked_to_end;  // by names; the first when it answers
+    Leftovers left;                              // likewise; passes by the names of their pilots
     std::optional<Start> start;
     std::jthread job;
   };

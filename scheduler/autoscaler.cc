@@ -32,6 +32,7 @@ constexpr std::chrono::seconds kListAtLeast{60};  // also where nothing waits
 constexpr std::size_t kMostEvents = 200;
 constexpr std::size_t kStoreIdLetters = 12;                   // in names of jobs
 constexpr std::size_t kKeptFolders = 20, kKeptFailures = 10;  // of the ended pilots of a queue
+constexpr std::size_t kMostCharged = 1000;                    // of machines that never come back
 constexpr std::chrono::seconds kLastWords{30};  // after a pilot's end its worker's token is good for so long
 
 /// The worker that a pilot of this queue is to be.
@@ -261,11 +262,18 @@ void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& lis
     if (pilot.queue != name) continue;
     const auto known = before.find(pilot.id);
     const bool is_new = known == before.end();
+    const auto charged = queue.charged.find(pilot.id);
+    const std::int64_t before_it = charged == queue.charged.end() ? 0 : charged->second;
+    const auto since_then = std::max<std::int64_t>(0, pilot.ran.count() - before_it);
     if (pilot.state == PilotState::kEnded) {
       const auto counted = queue.seconds.find(pilot.id);
-      if (is_new && counted == queue.seconds.end()) continue;  // its end was told
-      const std::int64_t ran =
-          std::max(pilot.ran.count(), counted == queue.seconds.end() ? 0 : counted->second);
+      const bool is_told = is_new && counted == queue.seconds.end();
+      if (is_told && (charged == queue.charged.end() || pilot.perhaps)) continue;
+      const std::int64_t ran = std::max(since_then, counted == queue.seconds.end() ? 0 : counted->second);
+      if (!pilot.perhaps)
+        queue.charged.erase(pilot.id);
+      else if (charged != queue.charged.end() || queue.charged.size() < kMostCharged)
+        queue.charged[pilot.id] = before_it + ran;
       queue.ended_gpu_seconds += static_cast<double>(ran) * queue.standing.config.gpus;
       queue.seconds.erase(pilot.id);
       const bool was_there = queue.connected.erase(pilot.id) > 0;
@@ -302,8 +310,8 @@ void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& lis
     if (!is_new) before.erase(known);
     if (pilot.state == PilotState::kRunning) {
       std::int64_t& seconds = queue.seconds[pilot.id];
-      state.save = state.save || pilot.ran.count() - seconds >= 60 || seconds == 0;
-      seconds = std::max<std::int64_t>(seconds, pilot.ran.count());
+      state.save = state.save || since_then - seconds >= 60 || seconds == 0;
+      seconds = std::max(seconds, since_then);
     }
     queue.standing.pilots.push_back(std::move(standing));
   }
@@ -450,6 +458,7 @@ void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& conne
     auto state = state_.lock();
     Queue& queue = state->queues.at(number);
     launcher = queue.launcher;
+    const bool knows_all = launcher->knows_all(queue.standing.config);
     leftovers.workers = std::exchange(queue.old, {});
     const Time now = clock_.steady();
     for (auto& [id, pass] : queue.passes) {
@@ -470,6 +479,10 @@ void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& conne
       }
       const bool has_joined = worker != joined.end();
       if (pass.pilot.empty() && !has_joined && clock_.now() < pass.expires) continue;
+      if (!knows_all) {  // its pilot may be on a machine that was not heard of yet
+        pass.gone.reset();
+        continue;
+      }
       if (!pass.gone) pass.gone = now;
       const std::string name =
           has_joined ? worker->second : Pilot{.id = pass.pilot, .queue = queue.standing.config.name}.worker();
@@ -660,6 +673,9 @@ void Autoscaler::load(State& state) {
     const auto pilots = found->value("pilots", nlohmann::json::object());
     for (const auto& [id, seconds] : pilots.items())
       if (seconds.is_number_integer()) queue.seconds[id] = seconds.get<std::int64_t>();
+    const auto charged = found->value("charged", nlohmann::json::object());
+    for (const auto& [id, seconds] : charged.items())
+      if (seconds.is_number_integer()) queue.charged[id] = seconds.get<std::int64_t>();
     const auto passes = found->value("passes", nlohmann::json::object());
     for (const auto& [id, pass] : passes.items()) queue.passes[id] = admission_of(pass);
     queue.ended = found->value("ended", std::deque<std::string>{});
@@ -683,6 +699,7 @@ void Autoscaler::save(State& state) {
     stored[queue.standing.config.name] = {{"paused", queue.standing.paused},
                                           {"gpu_seconds", queue.ended_gpu_seconds},
                                           {"pilots", queue.seconds},
+                                          {"charged", queue.charged},
                                           {"passes", passes},
                                           {"ended", queue.ended},
                                           {"failures", queue.failures}};

@@ -71,6 +71,7 @@ class Autoscaler {
     std::set<std::string> connected;              // pilots whose worker was there once
     double ended_gpu_seconds = 0;                 // of pilots that have ended
     std::map<std::string, std::int64_t> seconds;  // of those that have not, as listed last
+    std::map<std::string, std::int64_t> charged;  // of those that have perhaps: what is in the sum above
     std::map<std::string, Admission> passes;      // by the token's public part
     std::deque<std::string> ended, failures;      // workers whose folders are kept, the oldest first
     std::vector<std::string> old;                 // whose folders are to go

@@ -98,9 +98,9 @@ class Coordinator {
   void note_needs() { notes_needs_ = true; }
   /// From now on `mark` says of each assignment what the depot has of what it names, and workers hear how
   /// often they are to bring checkpoints. Before anybody connects.
-  /// `pushed`: the data sets that the depot has.
+  /// `pushed`: the data sets that the depot has, with their fingerprints.
   void serve_depot(std::function<void(ablate::v1::Assign&)> mark,
-                   std::function<std::set<std::string>()> pushed, Milliseconds every) {
+                   std::function<std::map<std::string, std::string>()> pushed, Milliseconds every) {
     mark_ = std::move(mark);
     pushed_ = std::move(pushed);
     depot_every_ = every;
@@ -165,7 +165,7 @@ class Coordinator {
   const Clock& clock_;
   const LeasePolicy policy_;
   std::function<void(ablate::v1::Assign&)> mark_;
-  std::function<std::set<std::string>()> pushed_;
+  std::function<std::map<std::string, std::string>()> pushed_;
   mutable Guarded<std::map<std::string, std::vector<ablate::v1::DataOnWorker>>> data_;  // as of the last tick
   Milliseconds depot_every_{0};
   ChangeFeed& feed_;

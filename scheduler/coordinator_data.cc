@@ -12,7 +12,11 @@ namespace abl::scheduler {
 using storage::Database;
 
 void Coordinator::note_data(std::map<std::string, std::string> pins) {
-  if (fleet_.set_data(std::move(pins), pushed_ ? pushed_() : std::set<std::string>{})) explain_now_ = true;
+  std::set<std::string> pushed;  // of what was pushed before a name was pinned anew no run would be right
+  for (const auto& [name, fingerprint] : pushed_ ? pushed_() : std::map<std::string, std::string>{})
+    if (const auto pinned = pins.find(name); pinned == pins.end() || pinned->second == fingerprint)
+      pushed.insert(name);
+  if (fleet_.set_data(std::move(pins), std::move(pushed))) explain_now_ = true;
   *data_.lock() = fleet_.data();
 }
 

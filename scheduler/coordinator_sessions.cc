@@ -265,6 +265,9 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
         Reported report = store_batch(db, session->hello.name(), batch, first, clock_.moment(),
                                       batch.has_ended() ? fleet_.beside(batch.run(), clock_.steady()) : 0);
         judge(db, session->hello.name(), batch.series_size() > 0, report);
+        if (report.state == storage::RunState::kLost && report.trial_state == storage::TrialState::kQueued)
+          if (const std::string why = queue_.why_refused(report.trial); !why.empty())
+            storage::TrialStore{db}.set_waiting(report.trial, why);
         if (!batch.rendezvous().empty()) report.parts = part_assignments(db, batch.run(), policy_);
         return report;
       },
@@ -292,6 +295,7 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
   struct Result {
     Reported report;
     storage::TrialId trial = 0;
+    std::string why{};
   };
   commit(
       [this, session, refused](Database& db) {
@@ -300,14 +304,15 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
         judge(db, session->hello.name(), false, result.report);
         if (result.report.trial_state != storage::TrialState::kQueued) return result;
         result.trial = storage::TrialStore{db}.run(refused.run()).trial;
-        storage::TrialStore{db}.set_waiting(
-            result.trial, fmt::format("worker {} refused it: {}", session->hello.name(), refused.reason()));
+        result.why = fmt::format("worker {} refused it: {}", session->hello.name(), refused.reason());
+        storage::TrialStore{db}.set_waiting(result.trial, result.why);
         return result;
       },
       [this, session](std::exception_ptr error, const Result& result) {
         if (error) return;  // its lease runs out instead
         const Time now = clock_.steady();
-        if (result.trial != 0) queue_.refuse(result.trial, session->id, now, now + policy_.refusal);
+        if (result.trial != 0)
+          queue_.refuse(result.trial, session->id, now, now + policy_.refusal, result.why);
         apply(session.get(), result.report);
         follow_holds(result.report);
         grow_on();
@@ -315,25 +320,42 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
       });
 }
 
+/// A worker that has nothing of a run any more. What it had may have been of another run by that number, of
+/// another results file: then it is told of its part of this one.
 void Coordinator::part_ended(const std::shared_ptr<const Session>& session,
                              const ablate::v1::PartEnded& ended) {
+  struct Result {
+    storage::TrialId trial = 0;  // of a run that is under way
+    bool of_another = false;
+    std::vector<std::pair<std::string, ablate::v1::Assign>> to_start{};
+  };
   commit(
-      [session, ended](Database& db) {
+      [this, session, ended](Database& db) {
         const storage::TrialStore trials{db};
-        return trials.under_way(ended.run()) && trials.run(ended.run()).token == ended.token();
+        if (!trials.under_way(ended.run())) return Result{};
+        const storage::RunRecord run = trials.run(ended.run());
+        Result result{.trial = run.trial, .of_another = run.token != ended.token()};
+        if (result.of_another)
+          for (auto& part : part_assignments(db, ended.run(), policy_))
+            if (part.first == session->hello.name()) result.to_start.push_back(std::move(part));
+        return result;
       },
-      [this, session, ended](std::exception_ptr error, bool under_way) {
+      [this, session, ended](std::exception_ptr error, const Result& result) {
         log_info({{"run", ended.run()}, {"worker", session->hello.name()}}, "{}'s part of run {} is over{}{}",
                  session->hello.name(), ended.run(), ended.reason().empty() ? "" : ": ", ended.reason());
+        if (!error && result.of_another) return send_parts(result.to_start);
         if (!fleet_.release_part(session->id, ended.run())) return;
         // the trainers tell each other, unless this one never met the others
         if (const auto leader = fleet_.session_with(ended.run());
-            leader && !error && under_way && ended.failed()) {
-          SchedulerMessage message = stop_message(
-              ended.run(),
-              fmt::format("worker {}, which takes part in it: {}", session->hello.name(), ended.reason()));
+            leader && !error && result.trial != 0 && ended.failed()) {
+          const std::string why =
+              fmt::format("worker {}, which takes part in it: {}", session->hello.name(), ended.reason());
+          SchedulerMessage message = stop_message(ended.run(), why);
           message.mutable_stop()->set_lost(true);
           leader->channel->send(std::move(message));
+          const Time now = clock_.steady();
+          queue_.refuse(result.trial, session->id, now, now + policy_.refusal,
+                        fmt::format("first tried without {}", why));
         }
         explain_now_ = true;
         look_at_queue();

@@ -28,7 +28,9 @@ constexpr std::string_view kTrialFolder = "trial-";
 constexpr auto kInUse = 2min;  // after a piece of it was read or written
 constexpr auto kStale = 1h;    // a beginning that nobody goes on with
 constexpr std::size_t kMostFiles = 100'000;
-constexpr std::size_t kMostParts = 200;
+constexpr std::size_t kMostParts = 200;       // beginnings, of data and of checkpoints each
+constexpr std::size_t kMostPartsOfTrial = 4;  // a newer checkpoint overtakes
+constexpr auto kLookAgain = 1min;             // at a file that is said to be damaged
 
 bool is_digest(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -222,6 +224,31 @@ void Depot::drop_stale() {
   for (const Key& key : stale) forget(key);
 }
 
+/// For another beginning: who begins files and does not go on with them keeps nobody out for long, and those
+/// who push data keep no run out.
+/// Throws: Error{kResourceExhausted}.
+void Depot::make_place(DepotOwner owner) {
+  struct Begun {
+    std::size_t count = 0;
+    const std::pair<const Key, File>* oldest = nullptr;
+    void add(const std::pair<const Key, File>& entry) {
+      ++count;
+      if (!oldest || entry.second.used < oldest->second.used) oldest = &entry;
+    }
+  } of_kind, of_owner;
+  for (const auto& entry : files_) {
+    if (entry.second.whole || (entry.first.owner.trial == 0) != (owner.trial == 0)) continue;
+    of_kind.add(entry);
+    if (entry.first.owner == owner) of_owner.add(entry);
+  }
+  const bool overtaken = owner.trial != 0 && of_owner.count >= kMostPartsOfTrial;
+  const auto* goes = overtaken ? of_owner.oldest : of_kind.count >= kMostParts ? of_kind.oldest : nullptr;
+  const bool in_use = goes && !overtaken && goes->second.used + kInUse > clock_.steady();
+  if (files_.size() >= kMostFiles || in_use)
+    throw Error{Code::kResourceExhausted, "the depot takes no further file now; try again later"};
+  if (goes) forget(Key{goes->first});
+}
+
 /// Throws: Error{kResourceExhausted}.
 void Depot::make_room(const Key& wanted, std::uint64_t bytes) {
   for (;;) {
@@ -328,11 +355,7 @@ Depot::Have Depot::put(DepotOwner owner, const std::string& sha256, std::uint64_
     throw Error{Code::kInvalidArgument,
                 fmt::format("a piece beyond the end: {} bytes at {} of {}", piece.size(), offset, bytes)};
   if (offset != have || (piece.empty() && have < bytes)) return {have, false};
-  if (found == files_.end()) {
-    const auto parts = std::ranges::count_if(files_, [](const auto& entry) { return !entry.second.whole; });
-    if (files_.size() >= kMostFiles || static_cast<std::size_t>(parts) >= kMostParts)
-      throw Error{Code::kResourceExhausted, "the depot takes no further file now; try again later"};
-  }
+  if (found == files_.end()) make_place(owner);
   try {
     make_room(key, piece.size());
   } catch (const Error&) {
@@ -380,8 +403,11 @@ Depot::Piece Depot::get(const std::string& sha256, std::uint64_t offset, std::si
   try {
     piece.bytes = Descriptor{path_of(key, true), O_RDONLY}.read(offset, wanted);
   } catch (const Error& error) {
-    if (error.code() == Code::kNotFound) forget(Key{key});  // somebody has removed it
-    throw;
+    if (error.code() == Code::kResourceExhausted) throw;  // no descriptors: nothing is known of it
+    log_error("a file of the depot cannot be read and is dropped: {}", error.what());
+    forget(Key{key});  // somebody has removed it, or its disk fails: whoever waits for it waits for nothing
+    figures_.damaged.add();
+    throw Error{Code::kNotFound, "the depot's file cannot be read any more, and is gone"};
   }
   if (piece.bytes.size() < wanted) {  // somebody has cut it
     forget(Key{key});
@@ -397,6 +423,8 @@ bool Depot::look_at(const std::string& sha256) {
   const auto found = find_whole(sha256);
   if (found == files_.end()) return true;
   const Key key = found->first;
+  if (found->second.looked && *found->second.looked + kLookAgain > clock_.steady()) return false;
+  found->second.looked = clock_.steady();
   try {
     if (sha256_file(path_of(key, true)) == sha256) return false;
   } catch (const Error& error) {

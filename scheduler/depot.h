@@ -65,8 +65,8 @@ class Depot {
   };
   /// Of whichever owner. Throws: Error{kNotFound} where no whole file has this digest.
   Piece get(const std::string& sha256, std::uint64_t offset, std::size_t most);
-  /// Somebody has got another content than the digest says. Returns: whether the file here is damaged: then
-  /// it is gone.
+  /// Somebody has got another content than the digest says: it is read as a whole, once a minute at most.
+  /// Returns: whether the file here is damaged: then it is gone.
   bool look_at(const std::string& sha256);
 
   /// Of a whole file. Thread: any.
@@ -104,10 +104,13 @@ class Depot {
     std::uint64_t bytes = 0;  // on the disk
     bool whole = false;
     Time used{};
+    std::optional<Time>
+        looked{};  // when it was last read as a whole for somebody who said that it is damaged
     std::unique_ptr<Sha256> digest;  // of a beginning, as far as this program has written it itself
   };
   void take_up(DepotOwner owner);
   std::filesystem::path path_of(const Key& key, bool whole) const;
+  void make_place(DepotOwner owner);
   void make_room(const Key& wanted, std::uint64_t bytes);
   void forget(const Key& key);
   void append(const Key& key, File& file, std::string_view piece);
@@ -142,27 +145,27 @@ class PushedData {
  public:
   static constexpr std::size_t kMost = 1000;
 
-  /// Reads `folder`/names.json, if it is there. One that cannot be read is said in the log, and kept as
-  /// `names.json.unreadable`.
+  /// Reads `folder`/names.json, if it is there. One that cannot be read is said in the log, and stays as it
+  /// is: nothing is added or removed then.
   explicit PushedData(const std::filesystem::path& folder);
 
-  /// There is such a file: what it named is still wanted, perhaps.
-  bool lost_names() const { return lost_names_; }
-
+  bool readable() const { return trouble_.empty(); }
   std::map<std::string, PushedSet> all() const;
-  std::set<std::string> names() const;
+  std::map<std::string, std::string> fingerprints() const;  ///< by name
   std::optional<PushedSet> find(const std::string& name) const;
   /// Throws: Error{kInvalidArgument} for a name that no sweep could use; Error{kAlreadyExists} where it
-  /// stands for another content; Error of the disk, and nothing has changed then.
+  /// stands for another content; Error{kFailedPrecondition} where the file cannot be read; Error of the disk,
+  /// and nothing has changed then.
   void add(const std::string& name, const PushedSet& set);
   /// Throws: Error{kNotFound}.
   PushedSet remove(const std::string& name);
 
  private:
+  void expect_readable() const;
   void write(const std::map<std::string, PushedSet>& sets) const;
 
   const std::filesystem::path file_;
-  bool lost_names_ = false;
+  std::string trouble_;  // why the file cannot be read; set once
   mutable std::mutex mutex_;
   std::map<std::string, PushedSet> sets_;
 };

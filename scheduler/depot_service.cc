@@ -269,7 +269,7 @@ void DepotService::tidy(storage::Database& db) {
   depot_.drop_stale();
   for (const DepotOwner owner : depot_.owners()) {
     if (owner.trial == 0) {
-      if (pushed_.lost_names()) continue;
+      if (!pushed_.readable()) continue;  // who knows which are named
       std::set<std::string> named;
       for (const auto& [name, set] : pushed_.all()) named.insert(set.sha256);
       for (const std::string& begun : depot_.begun(owner)) named.insert(begun);  // somebody is pushing it
@@ -294,6 +294,8 @@ void DepotService::mark(ablate::v1::Assign& assign) const {
   if (assign.data().empty()) return;
   const auto data = pushed_.find(assign.data());
   if (!data || !depot_.bytes_of(data->sha256)) return;
+  const std::string& wanted = assign.data_fingerprint();  // pinned anew, perhaps, since they were pushed
+  if (!wanted.empty() && wanted != data->fingerprint) return;
   assign.set_data_sha256(data->sha256);
   assign.set_data_bytes(data->bytes);
 }

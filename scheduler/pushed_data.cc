@@ -27,11 +27,7 @@ void check_name(const std::string& name) {
 }  // namespace
 
 PushedData::PushedData(const std::filesystem::path& folder) : file_{folder / "names.json"} {
-  if (folder.empty()) return;
-  std::filesystem::path aside = file_;
-  aside += ".unreadable";
-  lost_names_ = std::filesystem::exists(aside);
-  if (!std::filesystem::exists(file_)) return;
+  if (folder.empty() || !std::filesystem::exists(file_)) return;
   try {
     const auto kept = nlohmann::json::parse(read_file(file_));  // items() would outlive a temporary
     for (const auto& [name, set] : kept.items()) {
@@ -44,15 +40,19 @@ PushedData::PushedData(const std::filesystem::path& folder) : file_{folder / "na
                      .by = set.at("by").get<std::string>()};
     }
   } catch (const std::exception& error) {
-    std::error_code stays;
-    std::filesystem::rename(file_, aside, stays);  // the next push would write over it
-    log_error(
-        "{} cannot be read: {}; data sets that were pushed are not offered. It is now {}, and while that is "
-        "there their files stay: mend it and give it its name back, or remove it",
-        file_.string(), error.what(), aside.string());
+    trouble_ = error.what();
+    log_error("{} cannot be read: {}; data sets that were pushed are not offered", file_.string(), trouble_);
     sets_.clear();
-    lost_names_ = true;
   }
+}
+
+void PushedData::expect_readable() const {
+  if (!readable())
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("{}, which says what was pushed, cannot be read: {}; mend it, or move it away, on "
+                    "the scheduler's machine, and start the scheduler again",
+                    file_.string(), trouble_)};
 }
 
 std::map<std::string, PushedSet> PushedData::all() const {
@@ -60,11 +60,11 @@ std::map<std::string, PushedSet> PushedData::all() const {
   return sets_;
 }
 
-std::set<std::string> PushedData::names() const {
-  std::set<std::string> names;
+std::map<std::string, std::string> PushedData::fingerprints() const {
+  std::map<std::string, std::string> fingerprints;
   const std::lock_guard lock{mutex_};
-  for (const auto& [name, set] : sets_) names.insert(name);
-  return names;
+  for (const auto& [name, set] : sets_) fingerprints.emplace(name, set.fingerprint);
+  return fingerprints;
 }
 
 std::optional<PushedSet> PushedData::find(const std::string& name) const {
@@ -75,6 +75,7 @@ std::optional<PushedSet> PushedData::find(const std::string& name) const {
 
 void PushedData::add(const std::string& name, const PushedSet& set) {
   check_name(name);
+  expect_readable();
   const std::lock_guard lock{mutex_};
   auto sets = sets_;
   const auto found = sets.find(name);
@@ -82,9 +83,10 @@ void PushedData::add(const std::string& name, const PushedSet& set) {
   if (found != sets.end())
     throw Error{
         Code::kAlreadyExists,
-        fmt::format("data '{}' were pushed before, with another content ({}): push them under another "
-                    "name, or remove those with 'ablate data rm {}'",
-                    name, found->second.fingerprint, name)};
+        fmt::format(
+            "another data set was pushed as '{0}' before ({1}): push this one under a name of its own, or, "
+            "where it is to take that one's place, remove that one first ('ablate data rm {0}')",
+            name, found->second.fingerprint)};
   if (sets.size() >= kMost)
     throw Error{Code::kResourceExhausted,
                 fmt::format("{} data sets are pushed, and no more may be; remove some with 'ablate data rm'",
@@ -95,6 +97,7 @@ void PushedData::add(const std::string& name, const PushedSet& set) {
 }
 
 PushedSet PushedData::remove(const std::string& name) {
+  expect_readable();
   const std::lock_guard lock{mutex_};
   auto sets = sets_;
   const auto found = sets.find(name);

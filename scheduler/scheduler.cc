@@ -29,7 +29,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       depot_{std::make_unique<DepotService>(beside(options.store, options.depot), options.store, clock,
                                             access_, coordinator_)} {
   coordinator_.serve_depot([this](ablate::v1::Assign& assign) { depot_->mark(assign); },
-                           [this] { return depot_->pushed().names(); }, depot_->every());
+                           [this] { return depot_->pushed().fingerprints(); }, depot_->every());
   coordinator_.recover();
   remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
   if (!options.fleet) return;

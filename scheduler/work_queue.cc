@@ -341,9 +341,15 @@ Demand WorkQueue::demand(TrialId id) const {
   return demand;
 }
 
+std::string WorkQueue::why_refused(TrialId id) const {
+  const auto found = trials_.find(id);
+  return found == trials_.end() ? std::string{} : found->second.why_refused;
+}
+
 std::string WorkQueue::why_elsewhere(TrialId id) const {
   const auto found = trials_.find(id);
-  if (found == trials_.end() || !found->second.ready || !found->second.elsewhere) return {};
+  if (found == trials_.end() || !found->second.ready) return {};
+  if (!found->second.elsewhere) return found->second.why_refused;
   return fmt::format("first tried on another host than {}, where it failed",
                      fmt::join(found->second.stored.failed_on, ", "));
 }
@@ -369,11 +375,12 @@ void WorkQueue::give_back(TrialId id, Time now) {
   place(found->second, now);
 }
 
-void WorkQueue::refuse(TrialId id, std::uint64_t session, Time now, Time until) {
+void WorkQueue::refuse(TrialId id, std::uint64_t session, Time now, Time until, const std::string& why) {
   const auto found = trials_.find(id);
   if (found == trials_.end()) return;
   unplace(found->second);
   found->second.refusals[session] = until;
+  found->second.why_refused = why;
   place(found->second, now);
 }
 
@@ -397,6 +404,7 @@ std::vector<TrialId> WorkQueue::wake(Time now) {
     Trial& trial = trials_.at(id);
     unplace(trial);
     std::erase_if(trial.refusals, [now](const auto& refusal) { return refusal.second <= now; });
+    if (trial.refusals.empty()) trial.why_refused.clear();
     place(trial, now);
     woken.push_back(id);
   }

@@ -89,8 +89,10 @@ class WorkQueue {
   /// It was not: where it was before, unless something else has become of it.
   void give_back(storage::TrialId trial, Time now);
 
-  /// A session refused the trial and is not asked again until then.
-  void refuse(storage::TrialId trial, std::uint64_t session, Time now, Time until);
+  /// A session refused the trial and is not asked again until then. `why`: for people.
+  void refuse(storage::TrialId trial, std::uint64_t session, Time now, Time until, const std::string& why);
+  /// Why it is not given to some who could take it, as the last of them had it; empty: none refused it.
+  std::string why_refused(storage::TrialId trial) const;
   /// A run of these sweeps took so long: what their next ones may take (`Next::typical`).
   void ran(const std::vector<storage::SweepId>& sweeps, Milliseconds time);
   /// A run of these sweeps ended with its worker after so long: the next ones take at least that. Of what
@@ -147,6 +149,7 @@ class WorkQueue {
     bool elsewhere = false;                  // it is kept from hosts where it failed
     Time wakes{};                            // its timer; 0: none
     std::map<std::uint64_t, Time> refusals;  // by session
+    std::string why_refused;                 // the last of them
   };
   /// Slots in use for a weight: who has less is next, and of equals who was served longest ago.
   struct Share {

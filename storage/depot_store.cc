@@ -64,7 +64,7 @@ void DepotStore::expect_readable(RunId run, const Holder& holder, const std::str
 }
 
 std::string DepotStore::data_of(RunId run, const Holder& holder) const {
-  return TrialStore{db_}.get(held(run, holder).trial).data;
+  return TrialStore{db_}.get(held(run, holder, /*or_part=*/true).trial).data;
 }
 
 bool DepotStore::others_wait(TrialId trial) const {

@@ -29,7 +29,7 @@ class DepotStore {
   /// The run may have this file: a checkpoint of its trial, weights that it takes, or `pushed`, its data.
   /// Throws: Error{kPermissionDenied}.
   void expect_readable(RunId run, const Holder& holder, const std::string& sha256) const;
-  /// The data set's name of a run's trial. Throws: as above.
+  /// The data set's name of a run's trial, for who has the run or takes part in it. Throws: as above.
   std::string data_of(RunId run, const Holder& holder) const;
 
   /// The trial's checkpoints that some run may still need: `any_of` newest first, one of them is enough;

@@ -33,11 +33,9 @@ std::string back_off_reason(Milliseconds wait, const std::string& after) {
                      std::chrono::duration_cast<std::chrono::seconds>(wait).count(), after);
 }
 
-std::string held_reason(int attempts, bool worker_trouble, const std::string& last) {
-  return "held: " + std::to_string(attempts) + " attempts in a row " +
-         (worker_trouble ? "left their worker unhealthy (does the trial fill its disk?)"
-                         : "ended when their worker died running only this trial (out of memory?)") +
-         "; release it with 'ablate retry <sweep> --held'. Last: " + last;
+std::string held_reason(int attempts, const char* what, const std::string& last) {
+  return fmt::format("held: {} attempts in a row {}; release it with 'ablate retry <sweep> --held'. Last: {}",
+                     attempts, what, last);
 }
 
 Error not_under_way(RunId run) {
@@ -276,7 +274,9 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       .run();
   const bool another_attempt = failed && policy.count();
   if (lost ? came_further(run) : run.started.has_value()) trial.losses = trial.deaths = 0;
-  const bool may_be_cause = lost && (run.alone || ended.worker_trouble);
+  // a worker that does not reach the others will not next time
+  const bool divided = lost && !ended.silent && !PartStore{db_}.of(id).empty();
+  const bool may_be_cause = lost && (run.alone || ended.worker_trouble || divided);
   if (lost) ++trial.losses, trial.deaths += may_be_cause ? 1 : 0;
   trial.state = TrialState::kQueued;
   trial.reason.clear();
@@ -291,7 +291,12 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
     trial.state = TrialState::kHeld;
   if (failed) trial.reason = ended.reason;
   if (trial.state == TrialState::kHeld)
-    trial.reason = held_reason(trial.deaths, ended.worker_trouble, ended.reason);
+    trial.reason = held_reason(
+        trial.deaths,
+        ended.worker_trouble ? "left their worker unhealthy (does the trial fill its disk?)"
+        : divided ? "over several workers were lost before they came further (do these reach each other?)"
+                  : "ended when their worker died running only this trial (out of memory?)",
+        ended.reason);
   std::string waiting;
   if (trial.state == TrialState::kQueued) {
     const Milliseconds wait = failed                     ? back_off(Policy::failures(trial))

@@ -127,9 +127,9 @@ class TrialStore {
   ///
   /// A loss is no fault of the trial and never fails it: the first leads to the queue at once, each further
   /// one that comes no further than those before to a longer back-off (1 s, 2 s … at most kLongestBackOff). A
-  /// trial that was all that its worker had when that died, or that left its worker in trouble, kDeathsInARow
-  /// times in a row, may be the cause: it is held until somebody queues it again. Returns the trial's new
-  /// state.
+  /// trial that was all that its worker had when that died, or that left its worker in trouble, or whose run
+  /// over several workers could not go on, kDeathsInARow times in a row, may be the cause: it is held until
+  /// somebody queues it again. Returns the trial's new state.
   /// Throws: Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Moment now);
 

@@ -298,7 +298,8 @@ struct DataFlags {
     throw Error{Code::kInvalidArgument,
                 fmt::format("data {}: --root is missing; expected the data set's folder", command.what)};
   if (pack && command.output.empty())
-    throw Error{Code::kInvalidArgument, "data pack: --output FILE is missing; expected where to write"};
+    throw Error{Code::kInvalidArgument,
+                "data pack: name the file that is to be written with --output FILE.abldata"};
   if (!pack && (!command.output.empty() || !command.bound.empty() || command.raw || command.verbatim))
     throw Error{Code::kInvalidArgument,
                 "data check takes no --output, --bound, --raw or --verbatim: 'data pack' does"};

@@ -86,8 +86,7 @@ nlohmann::ordered_json renew_server(const fs::path& fleet, const std::vector<std
   std::vector<std::string> names = asked;
   if (names.empty()) names = access::names_in(read_of_fleet(certificate));
   const access::Signed made = access::make_server_certificate(authority, names, now);
-  access::write_secret(key, made.key);
-  access::write_secret(certificate, made.certificate);
+  access::write_pair({.certificate = certificate, .key = key}, made);
   const Time end = end_of(made.certificate), last = end_of(authority.certificate);
   said += fmt::format(
       "renewed {}: for {}, good until {}; a scheduler that runs takes it over within some seconds\n"
@@ -120,8 +119,7 @@ nlohmann::ordered_json make_clients(const fs::path& fleet, const std::vector<std
   for (const std::string& name : clients) {
     const access::Signed made = access::make_client_certificate(authority, name, now);
     const fs::path certificate = folder / (name + ".crt"), key = folder / (name + ".key");
-    access::write_secret(key, made.key);
-    access::write_secret(certificate, made.certificate);
+    access::write_pair({.certificate = certificate, .key = key}, made);
     const std::string end = access::day_of(end_of(made.certificate));
     said += fmt::format(
         "made {} with {}, good until {}: for --certificate and --key there, where the scheduler "

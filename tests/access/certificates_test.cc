@@ -109,6 +109,25 @@ TEST_F(CertificatesTest, AnotherCertificateOfTheSameAuthorityIsForOtherNamesAndH
   EXPECT_EQ(refusal(now + 24h * 729).second, "");
 }
 
+TEST_F(CertificatesTest, APairThatIsReplacedCanBeReadAtEachMoment) {
+  const Certificates made = make_certificates({"gpu-head"}, now);
+  put(made);
+  const std::string before = read_server_pem(files, now).key;
+  const Signed next =
+      make_server_certificate({.certificate = made.authority, .key = made.authority_key}, {"gpu-head"}, now);
+  for (const std::string& certificate : {made.certificate, next.certificate}) {  // ended after each step
+    write_file(files.certificate, certificate);
+    write_file(files.key, next.key + made.key);
+    EXPECT_EQ(read_server_pem(files, now).key, certificate == next.certificate ? next.key : before);
+    write_pair(files, next);
+    EXPECT_EQ(read_server_pem(files, now).key, next.key);
+    EXPECT_EQ(read_file(files.key), next.key) << "the key before is gone";
+  }
+  write_file(files.key, "no key");
+  write_pair(files, next);
+  EXPECT_EQ(read_server_pem(files, now).certificate, next.certificate);
+}
+
 TEST_F(CertificatesTest, NothingIsSignedForLongerThanItsAuthorityIsGoodNorByOneThatIsNot) {
   const Certificates made = make_certificates({"gpu-head"}, now - 24h * 3600);  // 50 of its days are left
   const Signed authority{.certificate = made.authority, .key = made.authority_key};

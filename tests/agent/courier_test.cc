@@ -153,5 +153,28 @@ TEST_F(CourierTest, ARunThatIsOverIsForgottenWhenItsLoadIsThere) {
   EXPECT_THAT(all(), ElementsAre("ten"));
 }
 
+TEST_F(CourierTest, WeightsThatOthersTakeFollowWhereTheRunsEndDidNotWaitForThem) {
+  start(1h);
+  fails = Code::kNotFound, fails_until = 1;
+  auto best = checkpoint(10, "ten");
+  best.set_best(best.path());
+  wrote(best);
+  wrote(checkpoint(20, "twenty"));
+  EXPECT_FALSE(bring(/*best=*/true, 1ms));
+  courier->forget(7);  // it has completed: of one that nobody waits for nothing more is needed
+  EXPECT_TRUE(eventually([&] { return all().size() == 2; }));
+  EXPECT_THAT(all(), testing::UnorderedElementsAre("ten", "twenty"));
+}
+
+TEST(DepotLinkTest, ACertificateThatIsGoneSaysNothingOfTheCopyAndIsLookedForAgain) {
+  const TemporaryFolder folder;
+  DepotLink link{"127.0.0.1:1",
+                 {.tls = true, .own = {.certificate = folder / "gone.crt", .key = folder / "gone.key"}}};
+  int waits = 0;
+  const auto go_on = [&](std::chrono::milliseconds wait) { return wait == 0ms || ++waits < 2; };
+  EXPECT_FALSE(link.fetch({}, folder / "file", sha256_hex("x"), 1, go_on));
+  EXPECT_EQ(waits, 2);
+}
+
 }  // namespace
 }  // namespace abl::agent

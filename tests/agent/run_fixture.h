@@ -45,6 +45,13 @@ class Keeper final : public RunOwner {
     if (asked == Asked::kFailedFull && !fault_of_full_disk_.empty()) return fault_of_full_disk_;
     return asked == Asked::kBefore ? fault_at_start_ : fault_of_failure_;
   }
+  std::string fetch(std::uint32_t, const std::string&, std::uint64_t, const std::filesystem::path& file,
+                    const std::function<bool()>&) override {
+    const std::scoped_lock lock{mutex_};
+    write_file(file, "fetched");
+    if (!fetch_error_) return fetch_failed_;
+    throw Error{*fetch_error_, "the depot is away"};
+  }
   void vacated(std::uint32_t) override {
     const std::scoped_lock lock{mutex_};
     vacated_ = true;
@@ -73,6 +80,11 @@ class Keeper final : public RunOwner {
   void blame_a_full_disk(const std::string& why) {
     const std::scoped_lock lock{mutex_};
     fault_of_full_disk_ = why;
+  }
+  /// A fetch finds no such copy, or cannot be made now.
+  void fail_fetches(const std::string& why, std::optional<Code> error = {}) {
+    const std::scoped_lock lock{mutex_};
+    fetch_failed_ = why, fetch_error_ = error;
   }
   void set_backlog(std::uint64_t bytes) { backlog_ = bytes; }
   std::vector<Trouble> troubles() {
@@ -124,6 +136,8 @@ class Keeper final : public RunOwner {
   bool full_ = false, vacated_ = false, finished_ = false;
   std::atomic<std::uint64_t> backlog_ = 0;
   std::string fault_at_start_, fault_of_failure_, fault_of_full_disk_;
+  std::string fetch_failed_;
+  std::optional<Code> fetch_error_;
   std::vector<Trouble> troubles_;
   std::string refusal_;
   std::pair<std::filesystem::path, std::optional<pid_t>> kept_;

@@ -15,6 +15,7 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 TEST_F(RunTest, AFullDiskThatATrainerMeetsIsTheWorkersTroubleWithWhatItNeeds) {
@@ -278,6 +279,57 @@ TEST_F(RunTest, ARunsRootThatCannotBeWrittenIsTheWorkersTrouble) {
   EXPECT_THAT(ended.reason(),
               HasSubstr("cannot create the folder " + settings.runs_root.string() + ": Not a directory"));
   EXPECT_EQ(keeper.troubles().size(), 1U);
+}
+
+/// A run whose only checkpoint is on another machine, and in the depot.
+class FetchingRunTest : public RunTest {
+ protected:
+  RunEnded end_of_fetching() {
+    auto assign = shell_assignment(1, "echo from=$ABLATE_RESUME.");
+    auto& checkpoint = *assign.add_checkpoints();
+    checkpoint.set_step(900);
+    checkpoint.set_host("elsewhere");
+    checkpoint.set_path("/elsewhere/checkpoint");
+    checkpoint.set_sha256("abc");
+    checkpoint.set_depot_bytes(7);
+    start(assign);
+    return keeper.wait_for_end().back().ended();
+  }
+  std::string log() { return log_of(keeper.wait_for_end()); }
+};
+
+TEST_F(FetchingRunTest, GoesOnFromWhatItFetchedAndKeepsNoCopy) {
+  EXPECT_EQ(end_of_fetching().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_THAT(log(), HasSubstr("from=" + (directory() / kFetchedCheckpoint).string() + "."));
+  EXPECT_FALSE(std::filesystem::exists(directory() / kFetchedCheckpoint));
+}
+
+TEST_F(FetchingRunTest, BeginsAgainWhereTheDepotHasNoGoodCopy) {
+  keeper.fail_fetches("it has another SHA-256");
+  EXPECT_EQ(end_of_fetching().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_THAT(log(), HasSubstr("from=."));
+  EXPECT_THAT(log(), HasSubstr("restarting from the beginning"));
+}
+
+TEST_F(FetchingRunTest, IsLostAndNotBegunAgainWhereTheDepotDoesNotAnswer) {
+  keeper.fail_fetches("", Code::kUnavailable);
+  const RunEnded ended = end_of_fetching();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_THAT(ended.reason(), HasSubstr("was not fetched: the depot is away"));
+  EXPECT_FALSE(ended.worker_trouble());
+  EXPECT_THAT(keeper.troubles(), IsEmpty()) << "it is the scheduler's";
+  EXPECT_THAT(log(), Not(HasSubstr("from="))) << "900 steps would be trained again";
+  EXPECT_FALSE(std::filesystem::exists(directory() / kFetchedCheckpoint));
+}
+
+TEST_F(FetchingRunTest, WithoutRoomForItsCheckpointIsTheWorkersTroubleWithWhatItNeeds) {
+  keeper.fail_fetches("", Code::kResourceExhausted);
+  const RunEnded ended = end_of_fetching();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  ASSERT_EQ(keeper.troubles().size(), 1u);
+  EXPECT_EQ(keeper.troubles()[0].room, 7u);
+  EXPECT_THAT(log(), Not(HasSubstr("from=")));
 }
 
 }  // namespace

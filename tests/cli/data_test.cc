@@ -39,7 +39,8 @@ TEST_F(DataCommand, PacksWithWhatItWasGiven) {
 TEST_F(DataCommand, BadUsageIsSaidBeforeATrainerIsLookedFor) {
   EXPECT_EQ(run({"data", "check"}, "").code, kExitUsage);
   EXPECT_THAT(run({"data", "chekc", "--root", "a"}, "").err, HasSubstr("did you mean 'check'?"));
-  EXPECT_THAT(run({"data", "pack", "--root", "a"}, "").err, HasSubstr("--output FILE is missing"));
+  EXPECT_THAT(run({"data", "pack", "--root", "a"}, "").err,
+              HasSubstr("name the file that is to be written with --output FILE.abldata"));
   EXPECT_THAT(run({"data", "check", "--root", "a", "--raw"}, "").err, HasSubstr("'data pack' does"));
 }
 

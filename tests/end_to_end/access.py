@@ -90,6 +90,9 @@ def scheduler_refusals(fleet, folder):
 
 def a_sweep_over_tls(fleet, folder, port):
     address = f"127.0.0.1:{port}"
+    fleet.start("first", "ablate-worker", "--scheduler", address, "--ca", folder / "ca.crt", "--join-token-file", folder / "join.token", "--home",
+                fleet.home / "first", "--name", "first", "--slots", 2, "--allow-commands")
+    fleet.until(lambda: "trying for a minute" in (fleet.home / "first.log").read_text(), "a worker comes before its scheduler, and waits")
     fleet.start_scheduler("--listen", address, "--tls-certificate", folder / "server.crt", "--tls-key", folder / "server.key")
     ada = Person(fleet, "ada")
     one_line(ada.ablate("ls", "--scheduler", address), 2, "run 'ablate login", "plain text to the TLS port")
@@ -100,8 +103,6 @@ def a_sweep_over_tls(fleet, folder, port):
     expect(stat.S_IMODE(logins.stat().st_mode) == 0o600, "what is kept is its owner's alone")
     ada.environment["ABLATE_SCHEDULER"] = address
 
-    fleet.start("first", "ablate-worker", "--scheduler", address, "--ca", folder / "ca.crt", "--join-token-file", folder / "join.token", "--home",
-                fleet.home / "first", "--name", "first", "--slots", 2, "--allow-commands")
     fleet.until(lambda: any(w["name"] == "first" and w["connected"] for w in fleet.json("workers")["workers"]), "a worker joins")
     expect(stat.S_IMODE((fleet.home / "first" / "token").stat().st_mode) == 0o600, "and keeps a token of its own")
     done = ada.ablate("submit", sweep_file(fleet, "over-tls"))
@@ -341,6 +342,14 @@ def who_does_not_get_in(fleet, folder, ada, address):
     for log in [*fleet.home.glob("*.log"), fleet.store]:
         text = log.read_bytes()
         expect(not any(secret.encode() in text for secret in secrets), f"no token in {log.name}")
+
+    # as if the answer to its join had been lost, and its token revoked before it asked again
+    (fleet.home / "first" / "token").rename(fleet.home / "first" / "token.joining")
+    again = fleet.home / "again.token"
+    ada.ablate("token", "create", "--role", "join", "--name", "again", "--out", again)
+    fleet.start("first again", "ablate-worker", "--scheduler", address, "--ca", folder / "ca.crt", "--join-token-file", again, "--home",
+                fleet.home / "first", "--name", "first", "--slots", 1)
+    fleet.until(lambda: any(w["name"] == "first" and w["connected"] for w in fleet.json("workers")["workers"]), "it joins with another one")
 
 
 def main():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines that share no folder: a trial whose machine is killed, or is sent away, goes on elsewhere from the checkpoint that came to
-the scheduler's depot, to the bit; an upload outlives the scheduler; a damaged copy is used by nobody."""
-import os
+the scheduler's depot, to the bit; an upload outlives the scheduler; a damaged copy is used by nobody; weights that another row begins
+with are there as well."""
+import json
 import shutil
-import subprocess
 
-from fleet import BIN, Fleet, expect, say, skip
+from fleet import Fleet, expect, host_names, say
 
 SWEEP = """ablate: 1
 name: NAME
@@ -17,14 +17,19 @@ rows: [{id: only, set: {}}]
 seeds: [0]
 table: {baseline: only, columns: [{name: acc, metric: val/top1}]}
 """
-ELSEWHERE = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
 
-
-def start_on(fleet, machine, *options):
-    """A worker of the name of its machine, which is its host's name too, with a runs folder of its own."""
-    command = [BIN / "ablate-worker", "--scheduler", fleet.address, "--home", fleet.home / machine, "--name", machine,
-               "--runs-root", fleet.home / machine / "runs", "--slots", 1, "--threads", 1, *options]
-    fleet.start(machine, "/usr/bin/env", *ELSEWHERE, "sh", "-c", 'hostname "$0" && exec "$@"', machine, *command)
+CHAIN = """ablate: 1
+name: chain
+base:
+  model:  {family: simple-vit, dim: 16, depth: 1, heads: 1, dim_head: 16, patch: 8}
+  data:   {name: shapes, train_images: 200, val_images: 50}
+  recipe: {use: demo, epochs: 2, batch: 20, eval_every: 1}
+rows:
+  - {id: pre, set: {recipe.epochs: 20}}
+  - {id: fine, set: {recipe.lr: 1e-4}, from: {row: pre, take: last}}
+seeds: [0]
+table: {baseline: fine, columns: [{name: acc, metric: val/top1}]}
+"""
 
 
 def submit(fleet, name, dim=32, depth=2, epochs=20):
@@ -42,7 +47,7 @@ def undisturbed():
     """The value that a training ends with that nobody disturbs, and every step's point on the way."""
     with Fleet("undisturbed") as fleet:
         fleet.start_scheduler()
-        start_on(fleet, "alone")
+        fleet.start_on("alone")
         submit(fleet, "travels")
         fleet.wait_for("travels")
         return points(fleet)
@@ -59,12 +64,11 @@ def points(fleet):
 def killed_and_sent_away(expected):
     with Fleet("travels") as fleet:
         fleet.start_scheduler("--depot-every", "1s")
-        start_on(fleet, "one")
+        fleet.start_on("one")
         submit(fleet, "travels")
         fleet.until(lambda: in_depot(fleet) and fleet.running("travels"), "a checkpoint is in the depot while the trial runs")
-        fleet.kill("one")
-        shutil.rmtree(fleet.home / "one")  # all that was that machine's alone
-        start_on(fleet, "two")
+        fleet.lose("one")
+        fleet.start_on("two")
         second = fleet.until(lambda: fleet.running("travels", worker="two"), "another machine goes on")
         expect(second["attempt"] == 2, "as its second attempt")
         log = fleet.until(lambda: (text := fleet.ablate("logs", second["run"]).stdout) and "resumes from step" in text and text,
@@ -76,7 +80,7 @@ def killed_and_sent_away(expected):
         # sent away: it brings what it writes at its end before anybody else is told to go on
         fleet.stop("two")
         shutil.rmtree(fleet.home / "two")
-        start_on(fleet, "three")
+        fleet.start_on("three")
         fleet.wait_for("travels")
         log = fleet.ablate("logs", fleet.trials("travels")[0]["run"]).stdout
         expect("fetched from the scheduler's depot" in log and "cannot be used" not in log, f"from the newest:\n{log[:600]}")
@@ -91,7 +95,7 @@ def upload_outlives_the_scheduler():
         options = ("--depot-every", "1s", "--depot-rate-mib", "4")
         fleet.environment["ABLATE_CHECKPOINT_SECONDS"] = "20"
         fleet.start_scheduler(*options)
-        start_on(fleet, "one")
+        fleet.start_on("one")
         submit(fleet, "slow", dim=192, depth=6, epochs=40)
         part = fleet.until(lambda: (files := in_depot(fleet, whole=False)) and files[0].stat().st_size > 1 << 20 and files[0],
                            "an upload is under way")
@@ -104,13 +108,12 @@ def upload_outlives_the_scheduler():
         expect(whole.st_ino == begun.st_ino and whole.st_size > begun.st_size, f"in the same file, from {begun.st_size} bytes on")
 
         # a copy that was damaged on its disk: who fetches it begins again, and says so
-        fleet.kill("one")
-        shutil.rmtree(fleet.home / "one")
+        fleet.lose("one")
         for file in in_depot(fleet):
             with open(file, "r+b") as damaged:
                 damaged.seek(1000)
                 damaged.write(b"damage")
-        start_on(fleet, "two")
+        fleet.start_on("two")
         second = fleet.until(lambda: fleet.running("slow", worker="two"), "another machine runs it")
         log = fleet.ablate("logs", second["run"]).stdout
         expect("its copy at the scheduler cannot be used" in log and "restarting from the beginning" in log, f"it begins again:\n{log[:600]}")
@@ -118,11 +121,34 @@ def upload_outlives_the_scheduler():
         fleet.ablate("cancel", "slow")
 
 
+def weights_of_a_machine_that_is_gone():
+    """A row that begins with the weights of another, whose machine does not come back."""
+    with Fleet("weights") as fleet:
+        fleet.start_scheduler("--depot-every", "1h")  # what others wait for is brought at once
+        fleet.start_on("one")
+        (fleet.home / "chain.yaml").write_text(CHAIN)
+        fleet.ablate("submit", fleet.home / "chain.yaml")
+        rows = lambda: {trial["row"]: trial for trial in fleet.trials("chain")}
+        fleet.until(lambda: fleet.running("chain"), "its source is trained")
+        fleet.ablate("workers", "drain", "one")  # which takes nothing after it
+        fleet.until(lambda: rows()["pre"]["state"] == "TRIAL_STATE_COMPLETED" and in_depot(fleet), "its weights are in the depot")
+        fleet.lose("one")
+        fleet.start_on("two")
+        fleet.wait_for("chain")
+        fine = rows()["fine"]
+        expect((fine["state"], fine["worker"]) == ("TRIAL_STATE_COMPLETED", "two"), f"another machine trains the row that takes them: {fine}")
+        log = fleet.ablate("logs", fine["run"]).stdout
+        expect("were fetched from the scheduler's depot" in log, f"with weights from the depot:\n{log[:600]}")
+        (record,) = fleet.home.glob(f"two/runs/{fine['id']}/{fine['attempt']}/launch.json")
+        (taken,) = json.loads(record.read_text())["weights"].values()
+        expect(taken == str(record.parent / "sources/1.safetensors"), "which stay with the run, so that it can be verified")
+
+
 def main():
-    if subprocess.run([*ELSEWHERE, "hostname", "another"], capture_output=True).returncode != 0:
-        skip("this machine allows no host names of one's own (unshare --uts)")
+    host_names()
     killed_and_sent_away(undisturbed())
     upload_outlives_the_scheduler()
+    weights_of_a_machine_that_is_gone()
 
 
 if __name__ == "__main__":

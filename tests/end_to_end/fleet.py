@@ -35,6 +35,14 @@ def test_data():
     return folder
 
 
+def host_names():
+    """How a program gets a host name of its own, `unshare …`; or a skip."""
+    command = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
+    if subprocess.run([*command, "hostname", "another"], capture_output=True).returncode != 0:
+        skip("this machine allows no host names of one's own (unshare --uts)")
+    return command
+
+
 def with_mounts():
     """Whether this program may mount: as root, or as root of a user namespace of its own, in which it then begins again."""
     if os.geteuid() == 0:
@@ -109,6 +117,19 @@ class Fleet:
     def start_worker(self, name, *options, runs=None):
         self.start(name, "ablate-worker", "--scheduler", self.address, "--home", self.home / name, "--name", name,
                    "--runs-root", runs or self.home / "runs", *options)
+
+    def start_on(self, machine, *options, runs=None):
+        """A worker of the name of its machine, which is its host's name too; with a runs folder of that machine's alone, unless told
+        which."""
+        home = self.home / machine
+        command = [BIN / "ablate-worker", "--scheduler", self.address, "--home", home, "--name", machine, "--runs-root",
+                   runs or home / "runs", "--slots", 1, "--threads", 1, *options]
+        self.start(machine, "/usr/bin/env", *host_names(), "sh", "-c", 'hostname "$0" && exec "$@"', machine, *command)
+
+    def lose(self, machine):
+        """Its worker dies, and all is gone that was that machine's alone."""
+        self.kill(machine)
+        shutil.rmtree(self.home / machine)
 
     def kill(self, name):
         process = self.processes.pop(name)

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine of a trial is gone for good. Where the workers share a runs folder, the trial goes on from its checkpoint on another
 machine; where they do not, it begins again there and says why."""
-import os
-import shutil
-import subprocess
-
-from fleet import BIN, Fleet, expect, skip
+from fleet import Fleet, expect, host_names
 
 SWEEP = """ablate: 1
 name: moved
@@ -17,28 +13,19 @@ rows: [{id: only, set: {}}]
 seeds: [0]
 table: {baseline: only, columns: [{name: acc, metric: val/top1}]}
 """
-ELSEWHERE = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
-
-
-def start_on(fleet, machine, runs):
-    """A worker of the name of its machine, which is its host's name too."""
-    command = [BIN / "ablate-worker", "--scheduler", fleet.address, "--home", fleet.home / machine, "--name", machine,
-               "--runs-root", runs, "--slots", 1, "--threads", 1]
-    fleet.start(machine, "/usr/bin/env", *ELSEWHERE, "sh", "-c", 'hostname "$0" && exec "$@"', machine, *command)
 
 
 def moved(name, runs_of):
     """A trial whose machine `one` dies in the middle, and which `two` completes. Returns: its last run, and its log."""
     with Fleet(name) as fleet:
         fleet.start_scheduler()
-        start_on(fleet, "one", runs_of(fleet, "one"))
+        fleet.start_on("one", runs=runs_of(fleet, "one"))
         (fleet.home / "sweep.yaml").write_text(SWEEP)
         fleet.ablate("submit", fleet.home / "sweep.yaml")
         first = fleet.until(lambda: (trial := fleet.running("moved")) and fleet.json("where", trial["run"])["checkpoints"] and trial,
                             "the trial runs on one machine, and has written a checkpoint")
-        fleet.kill("one")
-        shutil.rmtree(fleet.home / "one")  # all that was that machine's alone
-        start_on(fleet, "two", runs_of(fleet, "two"))
+        fleet.lose("one")
+        fleet.start_on("two", runs=runs_of(fleet, "two"))
         fleet.wait_for("moved")
         trial = fleet.trials("moved")[0]
         expect(trial["state"] == "TRIAL_STATE_COMPLETED" and trial["worker"] == "two" and trial["attempt"] == first["attempt"] + 1,
@@ -48,8 +35,7 @@ def moved(name, runs_of):
 
 
 def main():
-    if subprocess.run([*ELSEWHERE, "hostname", "another"], capture_output=True).returncode != 0:
-        skip("this machine allows no host names of one's own (unshare --uts)")
+    host_names()
     step, log = moved("shared", lambda fleet, machine: fleet.home / "runs")
     expect(step > 0 and "resumes from step" in log, f"from the checkpoint in the folder that both see, of step {step}")
     step, log = moved("apart", lambda fleet, machine: fleet.home / machine / "runs")

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 
-from fleet import BIN, Fleet, expect, skip
+from fleet import BIN, Fleet, expect, host_names
 
 SWEEP = """ablate: 1
 name: {name}
@@ -20,7 +20,6 @@ seeds: [{seed}]
 resources: {{{resources}}}
 table: {{baseline: only, columns: [{{name: loss, metric: val/loss, better: lower}}]}}
 """
-ELSEWHERE = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
 ENDLESS = 10_000  # epochs; a step in 500 is reported
 
 
@@ -29,18 +28,16 @@ class Nodes(Fleet):
 
     seeds = 0
 
-    def start_on(self, machine, address):
-        command = [BIN / "ablate-worker", "--scheduler", self.address, "--home", self.home / machine, "--name", machine,
-                   "--runs-root", self.home / "runs", "--slots", 1, "--threads", 1, "--address", address]
-        self.start(machine, "/usr/bin/env", *ELSEWHERE, "sh", "-c", 'hostname "$0" && exec "$@"', machine, *command)
+    def start_at(self, machine, address):
+        self.start_on(machine, "--address", address, runs=self.home / "runs")
         self.until(lambda: any(worker["name"] == machine and worker.get("connected") for worker in self.json("workers")["workers"]),
                    f"{machine} is connected")
 
     def start_one(self):
-        self.start_on("one", "127.0.0.1")
+        self.start_at("one", "127.0.0.1")
 
     def start_two(self):
-        self.start_on("two", "127.0.0.2")
+        self.start_at("two", "127.0.0.2")
 
     def submit(self, name, resources, epochs, seed=None):
         Nodes.seeds += 1
@@ -189,8 +186,7 @@ def others(fleet):
 
 
 def main():
-    if subprocess.run([*ELSEWHERE, "hostname", "another"], capture_output=True).returncode != 0:
-        skip("this machine allows no host names of one's own (unshare --uts)")
+    host_names()
     with Nodes("two-nodes") as fleet:
         fleet.start_scheduler()
         fleet.start_one()

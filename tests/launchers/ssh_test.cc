@@ -299,12 +299,27 @@ TEST_F(SshTest, PilotsOfASilentMachineAreAsTheyWereForAWhileAndAreFoundAgain) {
   EXPECT_EQ(running(pilots), 0U);
   EXPECT_THAT(pilots.at(0).said, HasSubstr("w1 has not answered for 10 minutes"));
   EXPECT_FALSE(pilots.at(0).failed);
+  EXPECT_TRUE(pilots.at(0).perhaps);
   down.lock()->clear();
   clock.time += SshLauncher::kLongestPause;
   launcher->list({});
   const auto ended =
       until([](const auto& all) { return all.size() == 1 && all[0].state == PilotState::kEnded; });
   EXPECT_THAT(ended.at(0).said, HasSubstr("exit code 143")) << "it was told to end when its machine answered";
+}
+
+TEST_F(SshTest, AfterARestartAMachineThatHasNotAnsweredMayHaveAPilotForAWhile) {
+  begin({queue()});
+  EXPECT_FALSE(launcher->knows_all(queue())) << "nobody was asked";
+  down.lock()->insert("w1");
+  launcher->list({});
+  EXPECT_FALSE(launcher->knows_all(queue()));
+  clock.time += SshLauncher::kSilence;
+  EXPECT_TRUE(launcher->knows_all(queue())) << "a pilot of a machine that is off has ended";
+  begin({queue()});
+  down.lock()->clear();
+  launcher->list({});
+  EXPECT_TRUE(launcher->knows_all(queue()));
 }
 
 TEST_F(SshTest, AWorkerThatFailsAtOnceSaysWhyAndItsMachineIsNotUsedForAWhile) {

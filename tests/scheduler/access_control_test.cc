@@ -188,6 +188,39 @@ TEST_F(AccessControlTest, AJoinTokenLetsOneWorkerInAndDoesNothingElse) {
       << "a worker's token is for its stream alone";
 }
 
+TEST_F(AccessControlTest, OfTheDepotEachRoleGetsItsOwnAndNobodyElseAnything) {
+  using Code = grpc::StatusCode;
+  const access::Token own = access::Token::make();
+  ASSERT_TRUE(join(made(TOKEN_ROLE_JOIN, "a worker"), own, "gpu-01").ok());
+  using Stub = ablate::v1::Depot::Stub;
+  const auto all_of = [&](const std::string& token) {
+    const std::shared_ptr<Stub> depot{ablate::v1::Depot::NewStub(channel(token))};
+    PutPieceResponse put;
+    GetPieceResponse got;
+    DataName name;
+    ListDataResponse list;
+    RepinDataResponse repinned;
+    return std::vector<Code>{call(depot, &Stub::PutCheckpoint, PutPieceRequest{}, &put).error_code(),
+                             call(depot, &Stub::Get, GetPieceRequest{}, &got).error_code(),
+                             call(depot, &Stub::PutData, PutPieceRequest{}, &put).error_code(),
+                             call(depot, &Stub::PushData, PushDataRequest{}, &name).error_code(),
+                             call(depot, &Stub::RemoveData, RemoveDataRequest{}, &name).error_code(),
+                             call(depot, &Stub::ListData, ListDataRequest{}, &list).error_code(),
+                             call(depot, &Stub::RepinData, RepinDataRequest{}, &repinned).error_code()};
+  };
+  constexpr Code kNo = Code::PERMISSION_DENIED, kAsked = Code::INVALID_ARGUMENT;  // it was let in
+  using testing::ElementsAre;
+  EXPECT_THAT(all_of(""), testing::Each(Code::UNAUTHENTICATED));
+  EXPECT_THAT(all_of(made(TOKEN_ROLE_JOIN, "another").text()), testing::Each(kNo));
+  EXPECT_THAT(all_of(own.text()), ElementsAre(kAsked, kAsked, kNo, kNo, kNo, kNo, kNo));
+  EXPECT_THAT(all_of(made(TOKEN_ROLE_VIEWER, "vic").text()),
+              ElementsAre(kNo, kNo, kNo, kNo, kNo, Code::OK, kNo));
+  EXPECT_THAT(all_of(made(TOKEN_ROLE_SUBMITTER, "sue").text()),
+              ElementsAre(kNo, kNo, kAsked, kAsked, kNo, Code::OK, kNo));
+  EXPECT_THAT(all_of(made(TOKEN_ROLE_ADMIN, "ada").text()),
+              ElementsAre(kNo, kNo, kAsked, kAsked, Code::NOT_FOUND, Code::OK, kAsked));
+}
+
 TEST_F(AccessControlTest, AWorkersStreamEndsWhenItsTokenIsRevoked) {
   const access::Token own = access::Token::make();
   ASSERT_TRUE(join(made(TOKEN_ROLE_JOIN, "a worker"), own, "gpu-01").ok());

@@ -56,7 +56,8 @@ class FakeLauncher final : public launchers::Launcher {
   std::vector<launchers::Pass> passes;
   std::vector<std::string> cancelled, removed_passes, removed_workers;
   int submitted = 0;
-  bool down = false;
+  bool knows_all(const launchers::QueueConfig&) override { return !silent; }
+  bool down = false, silent = false;
   std::optional<Error> refusal;
   std::optional<launchers::Room> place;
   std::vector<launchers::News> heard;
@@ -78,6 +79,7 @@ class AutoscalerTest : public CoordinatorTest {
                                    .max_workers = 1,
                                    .time_limit = 1h,
                                    .idle_timeout = 1h,
+                                   .gpus = gpus,
                                    .program = "/p",
                                    .home = "/h"}}},
             .tls = true,
@@ -119,6 +121,7 @@ class AutoscalerTest : public CoordinatorTest {
 
   AccessControl access{*writer, clock};
   std::string queue = "q";
+  int gpus = 0;
   FakeLauncher* launcher = nullptr;
   std::unique_ptr<Autoscaler> autoscaler;
 };
@@ -175,6 +178,59 @@ TEST_F(AutoscalerTest, ATokenOfAPilotThatEndsWithoutJoiningIsRevokedAlsoAfterARe
   look(31s);
   EXPECT_TRUE(tokens().back().revoked);
   EXPECT_THAT(launcher->removed_passes, Contains(tokens().back().id));
+}
+
+TEST_F(AutoscalerTest, ATokenIsKeptAfterARestartWhileAMachineThatMayHaveItsPilotIsSilent) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  launcher->pilots[0].state = PilotState::kRunning;
+  look();
+  const auto found = std::exchange(launcher->pilots, {});
+  launcher->silent = true;
+  launcher->place = launchers::Room{.pilots = 0, .why = "it is silent"};
+  begin();
+  look();
+  look(5min);
+  EXPECT_FALSE(tokens().front().revoked);
+  launcher->pilots = found, launcher->silent = false;
+  look();
+  look(31s);
+  EXPECT_FALSE(tokens().front().revoked) << "its machine answers again, and it is there";
+  launcher->pilots.clear();
+  look(2min);
+  look(31s);
+  EXPECT_TRUE(tokens().front().revoked);
+}
+
+TEST_F(AutoscalerTest, WhatAPilotTookThatIsFoundAgainIsCountedOnceAlsoAfterARestart) {
+  gpus = 1;
+  begin();
+  submit(sweep_of("s", 1, 1));
+  look();
+  ASSERT_EQ(launcher->submitted, 1);
+  Pilot& pilot = launcher->pilots.at(0);
+  pilot.state = PilotState::kRunning, pilot.ran = 1h;
+  look();
+  const auto hours = [&] { return autoscaler->status().queues(0).gpu_hours(); };
+  EXPECT_DOUBLE_EQ(hours(), 1);
+  pilot.state = PilotState::kEnded, pilot.perhaps = true;  // its machine does not answer
+  look();
+  look();
+  EXPECT_DOUBLE_EQ(hours(), 1);
+  begin();
+  look();
+  EXPECT_DOUBLE_EQ(hours(), 1);
+  Pilot& again = launcher->pilots.at(0);
+  again.state = PilotState::kRunning, again.perhaps = false, again.ran = 3h;
+  look();
+  EXPECT_DOUBLE_EQ(hours(), 3) << "it was there all the time";
+  begin();
+  look();
+  EXPECT_DOUBLE_EQ(hours(), 3);
+  launcher->pilots.at(0).state = PilotState::kEnded, launcher->pilots.at(0).ran = 4h;
+  look();
+  look();
+  EXPECT_DOUBLE_EQ(hours(), 4);
 }
 
 TEST_F(AutoscalerTest, ATokenIsKeptWhileNobodyKnowsWhetherThereIsAPilotThatHasIt) {

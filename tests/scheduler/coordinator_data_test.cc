@@ -161,7 +161,7 @@ TEST_F(CoordinatorDataTest, APushedDataSetIsForEveryWorkerThatCanFetchIt) {
   stop();
   writer = std::make_unique<storage::Writer>(folder / "results.db");
   coordinator = std::make_unique<Coordinator>(*writer, clock, policy, feed);
-  std::set<std::string> pushed;
+  std::map<std::string, std::string> pushed;
   coordinator->serve_depot([](ablate::v1::Assign& assign) { assign.set_data_sha256("of the pushed one"); },
                            [&] { return pushed; }, 1s);
   coordinator->recover();
@@ -170,13 +170,22 @@ TEST_F(CoordinatorDataTest, APushedDataSetIsForEveryWorkerThatCanFetchIt) {
   FakeWorker old = join(cannot), worker = join(can);
   submit(sweep_of("s", 1, 1, "cifar10"));
   EXPECT_THAT(worker.take_assigned(), IsEmpty());
-  pushed = {"cifar10"};
+  pushed = {{"cifar10", "f1"}};
   answer_of([&](auto done) { coordinator->look_at_data(done); });
   settle();
   const auto assigned = worker.take_assigned();
   ASSERT_THAT(assigned, SizeIs(1));
   EXPECT_EQ(assigned[0].data_sha256(), "of the pushed one");
   EXPECT_THAT(old.take_assigned(), IsEmpty());
+
+  complete(worker, 1, "f1");
+  ASSERT_EQ(repin("f2").first, Code::kOk);
+  submit(sweep_of("more", 2, 1, "cifar10"));
+  EXPECT_THAT(worker.take_assigned(), IsEmpty()) << "what was pushed is not what the name stands for now";
+  pushed = {{"cifar10", "f2"}};
+  answer_of([&](auto done) { coordinator->look_at_data(done); });
+  settle();
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "storage/depot_store.h"
 #include "tests/scheduler/services_fixture.h"
 
 namespace abl::scheduler {
@@ -148,6 +149,54 @@ TEST_F(DepotServiceTest, WhoHasNotTheRunGetsNothingAndBringsNothing) {
   EXPECT_EQ(put(path, content).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(DepotServiceTest, AWorkerThatTakesPartInARunFetchesItsDataAndCheckpoints) {
+  PutPieceRequest piece;
+  piece.mutable_blob()->set_sha256(sha256_hex("packed images"));
+  piece.mutable_blob()->set_bytes(13);
+  piece.set_piece("packed images");
+  Patience brings, names;
+  ASSERT_TRUE(depot->PutData(&brings, piece, &have).ok());
+  PushDataRequest push;
+  push.set_name("shapes");
+  push.set_sha256(sha256_hex("packed images"));
+  push.set_bytes(13);
+  push.set_fingerprint("f1");
+  DataName pushed;
+  ASSERT_TRUE(depot->PushData(&names, push, &pushed).ok());
+
+  std::string text = kSweep;
+  text.replace(text.find("seeds:"), 0, "resources: {nodes: 2}\n");
+  ASSERT_TRUE(submit(file_of("s", text)).ok());
+  Hello lacks = hello_of({.name = "second", .data = {}, .address = "10.0.0.2"});
+  lacks.set_takes_depot(true);
+  const auto first = connect({.name = "first", .address = "10.0.0.1"});
+  ScriptedWorker second{channel};
+  second.hello(lacks);
+  const Assign assign = assignment(*first);
+  checkpoint(*first, assign, 10, content);
+  ASSERT_TRUE(put(blob_of(assign, content), content).ok());
+  RunBatch meets;
+  meets.set_run(assign.run());
+  meets.set_token(assign.token());
+  meets.set_seq(++batches[assign.run()]);
+  meets.set_rendezvous("10.0.0.1:4711");
+  first->say(meets);
+  const Assign part = assignment(second);
+  EXPECT_EQ(part.gang().node(), 1u);
+  EXPECT_EQ(part.data_sha256(), sha256_hex("packed images"));
+
+  // over TLS each is known by its name
+  storage::Database db{folder / "results.db", storage::Database::Mode::kReadOnly};
+  const storage::DepotStore store{db};
+  EXPECT_EQ(store.data_of(part.run(), {.worker = "second", .token = part.token()}), "shapes");
+  EXPECT_NO_THROW(
+      store.expect_readable(part.run(), {.worker = "second", .token = part.token()}, sha256_hex(content)));
+  EXPECT_THROW(store.data_of(part.run(), {.worker = "third", .token = part.token()}), Error);
+  EXPECT_THROW(store.written(part.run(), {.worker = "second", .token = part.token()}, sha256_hex(content)),
+               Error)
+      << "the first one brings them";
+}
+
 TEST_F(DepotServiceTest, AnUploadGoesOnAfterARestartOfTheScheduler) {
   ASSERT_TRUE(submit(file_of("s")).ok());
   auto worker = connect({.name = "first", .slots = 1});
@@ -170,10 +219,28 @@ TEST_F(DepotServiceTest, AFileThatWasDamagedOnTheDiskIsGivenToNobodyTwice) {
   checkpoint(*worker, assign, 10, content);
   ASSERT_TRUE(put(blob_of(assign, content), content).ok());
   EXPECT_TRUE(get(blob_of(assign, content), /*damaged=*/true).ok()) << "it is not";
+  clock.pass(1min);
   write_file(blob_file(assign, content), "weights after ten stepS");
   EXPECT_EQ(get(blob_of(assign, content), true).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_FALSE(std::filesystem::exists(blob_file(assign, content)));
   ASSERT_TRUE(put(blob_of(assign, content), content).ok()) << "it may be brought again";
+}
+
+TEST_F(DepotServiceTest, DataSetsStayWhereTheirNamesCannotBeRead) {
+  PutPieceRequest piece;
+  piece.mutable_blob()->set_sha256(sha256_hex(content));
+  piece.mutable_blob()->set_bytes(content.size());
+  piece.set_piece(content);
+  Patience context;
+  ASSERT_TRUE(depot->PutData(&context, piece, &have).ok());
+  const auto data = folder.path() / "results.db.depot" / "data";
+  stop();
+  write_file(data / "names.json", "nothing of ours");
+  start();
+  clock.pass(3min);
+  scheduler->depot().tick();
+  EXPECT_FALSE(get({}).ok());  // its turn is after
+  EXPECT_TRUE(std::filesystem::exists(data / sha256_hex(content)));
 }
 
 TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
@@ -198,35 +265,6 @@ TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
   checkpoint(*worker, assign, 30, "the last", RunEnded::STATUS_COMPLETED);
   tidied();
   EXPECT_FALSE(std::filesystem::exists(blob_file(assign, newer))) << "its trial is completed";
-}
-
-TEST_F(DepotServiceTest, PushedFilesStayWhileNobodyCanReadWhatTheyAre) {
-  const std::filesystem::path data = folder.path() / "results.db.depot" / "data";
-  const std::filesystem::path file = data / sha256_hex(content), names = data / "names.json";
-  const auto begin_with = [&](const std::string& text) {
-    stop();
-    std::filesystem::create_directories(data);
-    write_file(file, content);
-    write_file(names, text);
-    start();
-    for (int i = 0; i < 2; ++i) {
-      clock.pass(3min);
-      scheduler->depot().tick();
-      Assign nobody;
-      EXPECT_FALSE(get(blob_of(nobody, content)).ok());  // its turn is after
-    }
-  };
-  for (const char* text : {"{\"a\": ",
-                           "{\"a\": {\"sha256\": \"../x\", \"fingerprint\": \"f\", \"bytes\": 1, "
-                           "\"pushed_ms\": 1, \"by\": \"\"}}"}) {
-    begin_with(text);
-    EXPECT_TRUE(scheduler->depot().pushed().all().empty()) << text;
-    EXPECT_TRUE(std::filesystem::exists(file)) << text;
-    EXPECT_EQ(read_file(data / "names.json.unreadable"), text) << "the next push does not write over it";
-  }
-  std::filesystem::remove(data / "names.json.unreadable");
-  begin_with("{}");
-  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 }  // namespace

@@ -213,9 +213,37 @@ TEST_F(DepotTest, ABeginningThatNobodyGoesOnWithGoes) {
   EXPECT_EQ(depot->used(), 0u);
 }
 
+TEST_F(DepotTest, WhoBeginsFilesAndDoesNotGoOnKeepsNobodyOut) {
+  const auto begin = [&](DepotOwner owner, const std::string& name) {
+    return code_of([&] { depot->put(owner, sha256_hex(name), 100, 0, "a"); });
+  };
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(begin({}, fmt::format("data {}", i)), Code::kOk) << i;
+  EXPECT_EQ(begin({}, "one more"), Code::kResourceExhausted) << "all are in use";
+  EXPECT_EQ(begin({7}, "a checkpoint"), Code::kOk) << "those of data are not in its way";
+  clock.pass(2min);
+  EXPECT_EQ(begin({}, "one more"), Code::kOk);
+  EXPECT_EQ(depot->begun({}).size(), 200u);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(begin({7}, fmt::format("checkpoint {}", i)), Code::kOk);
+  EXPECT_EQ(depot->begun({7}).size(), 4u) << "the newer ones count";
+}
+
+TEST_F(DepotTest, AFileOfNamesThatCannotBeReadStaysAsItIs) {
+  const fs::path data = options.folder / "data";
+  fs::create_directories(data);
+  write_file(data / "names.json", "{\"a\": ");
+  PushedData pushed{data};
+  EXPECT_FALSE(pushed.readable());
+  EXPECT_EQ(code_of([&] { pushed.add("b", {.sha256 = digest, .fingerprint = "f"}); }),
+            Code::kFailedPrecondition);
+  EXPECT_THAT(said, HasSubstr("names.json, which says what was pushed, cannot be read"));
+  EXPECT_EQ(code_of([&] { pushed.remove("a"); }), Code::kFailedPrecondition);
+  EXPECT_EQ(read_file(data / "names.json"), "{\"a\": ");
+}
+
 TEST_F(DepotTest, AFileThatWasDamagedOnItsDiskIsFoundAndDropped) {
   send({7}, content);
   EXPECT_FALSE(depot->look_at(digest));
+  clock.pass(1min);
   std::string damaged = content;
   damaged[0] ^= 1;
   write_file(depot->folder_of({7}) / digest, damaged);
@@ -225,6 +253,13 @@ TEST_F(DepotTest, AFileThatWasDamagedOnItsDiskIsFoundAndDropped) {
   fs::resize_file(depot->folder_of({7}) / digest, 3);
   EXPECT_EQ(code_of([&] { depot->get(digest, 0, 10); }), Code::kNotFound);
   send({7}, content);
+  const std::string behind = content + " of another";
+  send({8}, behind);
+  fs::remove(depot->folder_of({8}) / sha256_hex(behind));
+  fs::create_directory(depot->folder_of({8}) / sha256_hex(behind));  // opened, but not read: as on a bad disk
+  EXPECT_EQ(code_of([&] { depot->get(sha256_hex(behind), 0, 10); }), Code::kNotFound)
+      << "who waits for it is told that it is gone, and waits no longer";
+  EXPECT_EQ(depot->bytes_of(sha256_hex(behind)), std::nullopt);
   fs::remove(depot->folder_of({7}) / digest);
   EXPECT_NE(code_of([&] { depot->get(digest, 0, 10); }), Code::kOk);
   EXPECT_EQ(depot->bytes_of(digest), std::nullopt);
@@ -259,7 +294,7 @@ TEST_F(DepotTest, WhatWasPushedIsKnownAfterARestart) {
   EXPECT_EQ(kept->sha256, digest);
   EXPECT_EQ(kept->fingerprint, "folder-1:x");
   EXPECT_EQ(kept->by, "ada");
-  EXPECT_FALSE(PushedData{folder.path()}.lost_names());
+  EXPECT_TRUE(PushedData{folder.path()}.readable());
 }
 
 TEST_F(DepotTest, OfNoSizeItIsNone) {

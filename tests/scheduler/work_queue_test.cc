@@ -186,7 +186,7 @@ TEST_F(WorkQueueTest, ATrialThatAWorkerRefusedIsNoLongerOfItsLane) {
   sweep(1);
   trial(1, {{1, 0, 0}});
   trial(2, {{1, 1, 0}});
-  queue.refuse(1, 77, now, now + 30s);
+  queue.refuse(1, 77, now, now + 30s, "no");
   EXPECT_THAT(queue.demand(1).refused_by, ElementsAre(77));
   EXPECT_EQ(next({queue.next({})->lane}), 2u);
   EXPECT_THAT(queue.wake(now + 30s), ElementsAre(1));
@@ -325,7 +325,7 @@ TEST_F(WorkQueueTest, AThousandRandomChangesLeaveTheSameQueueAsTheirResult) {
         }
         break;
       case 3:
-        queue.refuse(id, any(3), now, now + std::chrono::seconds{any(20)});
+        queue.refuse(id, any(3), now, now + std::chrono::seconds{any(20)}, "no");
         break;
       case 4:
         now += 1s;

@@ -76,6 +76,8 @@ class Agent final : private Peer, private RunOwner {
   bool connected() const { return session_.connected(); }
 
  private:
+  static constexpr std::uint64_t kWindow = 64;  ///< batches of a run that are sent and not acknowledged
+
   /// A run from its assignment to the acknowledgement of its last batch.
   struct Held {
     std::shared_ptr<RunSpool> spool;

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kTryAgain = 500ms;  // the scheduler may not have stored yet that there is such a checkpoint
 constexpr auto kWhenFull = 30s;    // where the depot has no room
 constexpr int kMostTries = 60;     // of one file
+constexpr int kMostBreaks = 30;    // of one try, with waits between them; then others have their turn
 constexpr std::size_t kMostRuns = 10'000;
 
 }  // namespace
@@ -76,6 +77,7 @@ bool Courier::bring(std::uint32_t run, bool best, std::chrono::milliseconds pati
   std::unique_lock lock{mutex_};
   if (const auto found = loads_.find(run); found == loads_.end()) return true;
   loads_[run].hurry = true;
+  loads_[run].wanted = best;
   if (!best) loads_[run].best.reset();
   tell();
   const auto is_there = [&] {
@@ -97,8 +99,10 @@ void Courier::forget(std::uint32_t run, bool when_brought) {
   const std::lock_guard lock{mutex_};
   const auto found = loads_.find(run);
   if (found == loads_.end()) return;
-  if (when_brought && found->second.newest)
-    found->second.leaves = found->second.hurry = true;
+  Load& load = found->second;
+  if (!load.wanted) load.best.reset();
+  if ((when_brought || load.wanted) && (load.newest || load.best))
+    load.leaves = load.hurry = true;
   else
     loads_.erase(found);
   tell();
@@ -146,7 +150,14 @@ Courier::Outcome Courier::carry(const Item& item, const std::stop_token& stop) {
     const HeldFile held{item.file.path};
     // a program says where its checkpoints lie, and may say anything; what is gone has a newer one
     if (!held.is_regular() || !held.lies_under(runs_root_) || held.bytes() == 0) return Outcome::kNever;
+    int breaks = 0;
     const auto go_on = [&](std::chrono::milliseconds wait) {
+      if (wait > 0ms && ++breaks == kMostBreaks)
+        log_warning({{"run", item.run}},
+                    "the checkpoint of step {} of run {} does not get to the scheduler's depot: it gives no "
+                    "answer; it is tried again",
+                    item.file.step, item.run);
+      if (breaks >= kMostBreaks) return false;
       std::unique_lock lock{mutex_};
       changed_.wait_for(lock, stop, wait, [&] { return !connected_; });
       return !stop.stop_requested() && connected_ && loads_.contains(item.run);
@@ -185,7 +196,7 @@ void Courier::note(const Item& item, Outcome outcome) {
   load.failed = 0;
   load.due = now + every_;
   if (outcome == Outcome::kBrought && load.best && load.best->sha256 == item.file.sha256) load.best.reset();
-  if (load.leaves && !load.newest) loads_.erase(found);
+  if (load.leaves && !load.newest && !load.best) loads_.erase(found);
 }
 
 }  // namespace abl::agent

@@ -60,15 +60,36 @@ void fill(ablate::v1::Blob& blob, const ForRun& run, const std::string& sha256) 
 DepotLink::DepotLink(std::string address, access::ClientAccess access)
     : address_{std::move(address)}, access_{std::move(access)} {}
 
-Depot::Stub& DepotLink::stub() {
+DepotLink::Stub DepotLink::stub() {
   const std::lock_guard lock{mutex_};
   if (!stub_) {
     grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
-    stub_ =
-        Depot::NewStub(grpc::CreateCustomChannel(address_, access::channel_credentials(access_), arguments));
+    try {
+      stub_ = Depot::NewStub(
+          grpc::CreateCustomChannel(address_, access::channel_credentials(access_), arguments));
+    } catch (
+        const Error& error) {  // a certificate of its own that has expired, or is gone: until it is renewed
+      throw Error{Code::kUnavailable, error.what()};
+    }
   }
-  return *stub_;
+  return stub_;
+}
+
+/// Who gets no answer connects anew next time: a certificate of its own may have been renewed.
+template <class Ask>
+auto DepotLink::with_stub(const Ask& ask) {
+  const Stub used = stub();
+  try {
+    return ask(*used);
+  } catch (const Error& error) {
+    if (error.code() == Code::kUnavailable || error.code() == Code::kUnauthenticated) {
+      const std::lock_guard lock{mutex_};
+      if (stub_ == used) stub_.reset();
+    }
+    throw;
+  }
 }
 
 bool DepotLink::send(const ForRun& run, const std::filesystem::path& file, const std::string& sha256,
@@ -79,10 +100,12 @@ bool DepotLink::send(const ForRun& run, const std::filesystem::path& file, const
     request.mutable_blob()->set_bytes(bytes);
     request.set_offset(offset);
     request.set_piece(piece.data(), piece.size());
-    const auto answer = call<ablate::v1::PutPieceRequest, ablate::v1::PutPieceResponse>(
-        request, go_on, [this](auto* context, auto* asked, auto* response, auto then) {
-          stub().async()->PutCheckpoint(context, asked, response, std::move(then));
-        });
+    const auto answer = with_stub([&](Depot::Stub& depot) {
+      return call<ablate::v1::PutPieceRequest, ablate::v1::PutPieceResponse>(
+          request, go_on, [&](auto* context, auto* asked, auto* response, auto then) {
+            depot.async()->PutCheckpoint(context, asked, response, std::move(then));
+          });
+    });
     return PieceTaken{.have = answer.have(), .whole = answer.whole()};
   };
   return send_in_pieces(file, bytes, put, go_on);
@@ -96,11 +119,17 @@ bool DepotLink::fetch(const ForRun& run, const std::filesystem::path& file, cons
     request.set_offset(offset);
     request.set_most(kPieceBytes);
     request.set_damaged(damaged);
-    auto answer = call<ablate::v1::GetPieceRequest, ablate::v1::GetPieceResponse>(
-        request, go_on, [this](auto* context, auto* asked, auto* response, auto then) {
-          stub().async()->Get(context, asked, response, std::move(then));
-        });
-    return PieceGot{.bytes = std::move(*answer.mutable_piece()), .whole = answer.bytes()};
+    try {
+      auto answer = with_stub([&](Depot::Stub& depot) {
+        return call<ablate::v1::GetPieceRequest, ablate::v1::GetPieceResponse>(
+            request, go_on, [&](auto* context, auto* asked, auto* response, auto then) {
+              depot.async()->Get(context, asked, response, std::move(then));
+            });
+      });
+      return PieceGot{.bytes = std::move(*answer.mutable_piece()), .whole = answer.bytes()};
+    } catch (const Error& error) {  // what the depot lacks now, room or descriptors, may be no want of ours
+      throw Error{is_of_the_copy(error.code()) ? error.code() : Code::kUnavailable, error.what()};
+    }
   };
   return fetch_in_pieces(file, sha256, bytes, get, go_on);
 }

@@ -18,6 +18,7 @@
 #include "ablate/v1/runs.pb.h"
 #include "access/tls.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/pieces.h"
 
 namespace abl::agent {
@@ -27,6 +28,13 @@ struct ForRun {
   std::uint32_t run = 0;
   std::string token;  ///< as its assignment had it
 };
+
+/// Whether a fetch that failed so would fail again: the depot does not have the file, or has another.
+/// Anything else (nobody answers, no room here) says nothing of the copy.
+constexpr bool is_of_the_copy(Code code) {
+  return code == Code::kNotFound || code == Code::kDataLoss || code == Code::kPermissionDenied ||
+         code == Code::kFailedPrecondition || code == Code::kInvalidArgument || code == Code::kUnimplemented;
+}
 
 /// The worker's way to the scheduler's depot. Calls end as soon as they are not to go on.
 /// Thread: all methods, from any.
@@ -43,12 +51,15 @@ class DepotLink {
              std::uint64_t bytes, const GoOn& go_on);
 
  private:
-  ablate::v1::Depot::Stub& stub();
+  using Stub = std::shared_ptr<ablate::v1::Depot::Stub>;
+  Stub stub();
+  template <class Ask>
+  auto with_stub(const Ask& ask);
 
   const std::string address_;
   const access::ClientAccess access_;
   std::mutex mutex_;
-  std::unique_ptr<ablate::v1::Depot::Stub> stub_;  ///< when it is first needed
+  Stub stub_;  ///< none before it is needed, and after a call that was not answered
 };
 
 /// Brings the newest checkpoints of runs to the scheduler's depot, where another machine finds them when this
@@ -77,7 +88,8 @@ class Courier {
   /// there.
   bool bring(std::uint32_t run, bool best, std::chrono::milliseconds patience,
              const std::function<bool()>& go_on);
-  /// Nothing more of this run is needed elsewhere, or, with `when_brought`, after what waits.
+  /// Nothing more of this run is needed elsewhere, or, with `when_brought` and where others take its weights,
+  /// after what waits.
   void forget(std::uint32_t run, bool when_brought = false);
 
  private:
@@ -92,6 +104,7 @@ class Courier {
     std::optional<File> newest, best;  // not brought yet
     SteadyTime due{};
     bool hurry = false, leaves = false;
+    bool wanted = false;   // by others, who take its weights
     bool refused = false;  // for want of room
     int failed = 0;        // in a row
   };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "ablate/v1/access.grpc.pb.h"
 #include "access/reach.h"
@@ -19,6 +20,21 @@ namespace fs = std::filesystem;
 using access::Token;
 
 constexpr std::chrono::seconds kJoinPatience{15};
+constexpr std::chrono::seconds kRestartPatience{60};  // with a scheduler that is started again just now
+constexpr std::chrono::seconds kAskAgain{2};
+
+/// What passes where a scheduler comes back.
+bool may_pass(access::Trouble::Kind kind) {
+  using Kind = access::Trouble::Kind;
+  return kind == Kind::kNone || kind == Kind::kRefused || kind == Kind::kUnreachable ||
+         kind == Kind::kSilent || kind == Kind::kClosed;
+}
+
+/// There is no scheduler just now: it may be asked again.
+class Away : public Error {
+ public:
+  using Error::Error;
+};
 
 /// The token that it made for itself; kept before it is sent, so that an answer that is lost costs nothing.
 Token own_token(const fs::path& file) {
@@ -44,13 +60,36 @@ void join(const JoinOptions& options, access::ClientAccess access, const Token& 
   const auto code = static_cast<Code>(status.error_code());
   if (code == Code::kUnavailable)
     if (const access::Trouble trouble = access::look_for_trouble(options.scheduler, access);
-        !trouble.text.empty())
-      throw Error{trouble.kind == access::Trouble::Kind::kAddress ? Code::kInvalidArgument : code,
-                  fmt::format("cannot join: {}", trouble.text)};
+        !trouble.text.empty()) {
+      const std::string text = fmt::format("cannot join: {}", trouble.text);
+      if (may_pass(trouble.kind)) throw Away{code, text};
+      throw Error{trouble.kind == access::Trouble::Kind::kAddress ? Code::kInvalidArgument : code, text};
+    }
   if (code == Code::kUnavailable)
-    throw Error{code, fmt::format("cannot join: no scheduler answers at {}", options.scheduler)};
-  throw Error{code,
-              fmt::format("cannot join the fleet at {}: {}", options.scheduler, status.error_message())};
+    throw Away{code, fmt::format("cannot join: no scheduler answers at {}", options.scheduler)};
+  const std::string text =
+      fmt::format("cannot join the fleet at {}: {}", options.scheduler, status.error_message());
+  if (code == Code::kDeadlineExceeded || code == Code::kCancelled) throw Away{code, text};
+  throw Error{code, text};
+}
+
+/// Until it has joined; `sent`: where its own token is kept until it is known to be good.
+void join_patiently(const JoinOptions& options, const access::ClientAccess& access, const fs::path& sent) {
+  const auto begun = std::chrono::steady_clock::now();
+  bool said = false, renewed = false;
+  for (;;) {
+    try {
+      return join(options, access, own_token(sent));
+    } catch (const Away& error) {
+      if (std::chrono::steady_clock::now() - begun >= kRestartPatience) throw;
+      if (!std::exchange(said, true)) log_warning("{}; trying for a minute", error.what());
+      if (!options.wait || !options.wait(kAskAgain)) throw;
+    } catch (const Error& error) {
+      // its answer was lost, and it has been revoked since: what it made then is good for nothing any more
+      if (error.code() != Code::kAlreadyExists || std::exchange(renewed, true)) throw;
+      fs::remove(sent);
+    }
+  }
 }
 
 }  // namespace
@@ -77,7 +116,7 @@ access::ClientAccess join_fleet(const JoinOptions& options) {
           fmt::format("no token in {}: pass --join-token-file with one that an admin makes by 'ablate token "
                       "create --role join'",
                       options.home.string())};
-    join(options, access, own_token(sent));
+    join_patiently(options, access, sent);
     fs::rename(sent, kept);
     log_info("joined {}; token saved in {}", options.scheduler, kept.string());
   }

@@ -41,7 +41,7 @@ struct Resume {
 };
 
 /// Fetches a file of this SHA-256 and length from the scheduler's depot. Returns: why it is not there then,
-/// or empty.
+/// or empty. Throws: Error of what says nothing of the copy.
 using FetchFile = std::function<std::string(const std::string& sha256, std::uint64_t bytes,
                                             const std::filesystem::path& file)>;
 /// What was fetched to be gone on from, in the folder of the run, for as long as that lasts.

@@ -329,7 +329,11 @@ int work(Flags flags) {
                                       .home = flags.home,
                                       .ca = flags.ca,
                                       .join_token = flags.join_token,
-                                      .own = flags.own});
+                                      .own = flags.own,
+                                      .wait = [&goodbye](std::chrono::seconds time) {
+                                        const timespec patience{.tv_sec = time.count(), .tv_nsec = 0};
+                                        return ::sigtimedwait(&goodbye, nullptr, &patience) < 0;
+                                      }});
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");

@@ -18,7 +18,7 @@ using ablate::v1::RunEnded;
 Parts::Parts(const RunSettings& settings, const Clock& clock, Crew& crew, Owner owner)
     : settings_{settings}, clock_{clock}, crew_{crew}, owner_{std::move(owner)} {}
 
-Parts::~Parts() {
+void Parts::end_all() {
   std::vector<std::unique_ptr<Run>> runs;  // ended without the lock, which their threads want
   {
     auto state = state_.lock();

@@ -35,7 +35,7 @@ class Parts final : private RunOwner {
   };
 
   Parts(const RunSettings& settings, const Clock& clock, Crew& crew, Owner owner);
-  ~Parts() override;
+  ~Parts() override { end_all(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -51,6 +51,8 @@ class Parts final : private RunOwner {
   void kill(std::uint32_t run);
   /// Lets go of those that are over.
   void tidy();
+  /// Kills all and waits until they are over: nothing calls the owner afterwards.
+  void end_all();
 
  private:
   struct Part {

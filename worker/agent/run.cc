@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pattern.h"
+#include "base/pieces.h"
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
 #include "protocol/checkpoint_files.h"
@@ -149,6 +150,14 @@ std::string duration_text(std::uint32_t seconds) {
 }
 
 }  // namespace
+
+/// A file was not fetched, for what says nothing of it: to begin without it would throw the trial's work
+/// away.
+class Run::Unfetched final : public Error {
+ public:
+  Unfetched(const Error& error, std::uint64_t needed) : Error{error}, bytes{needed} {}
+  const std::uint64_t bytes;
+};
 
 /// The reading ends of the program's stdout and stderr, and the writing ends until it is started.
 class Run::Pipes {
@@ -330,6 +339,8 @@ void Run::execute() {
                      clock_);
       how = run_program(*output, resume);
     }
+  } catch (const Unfetched& file) {
+    how = lost(file);
   } catch (const std::exception& error) {  // of the worker's own: its disk, its memory, its descriptors
     how = lost(Trouble{.reason = error.what()});
   }
@@ -347,7 +358,7 @@ void Run::execute() {
   if (!directory_.empty()) {  // what it went on from: the next attempt has it from where this one had it
     std::error_code gone;
     std::filesystem::remove(directory_ / kFetchedCheckpoint, gone);
-    std::filesystem::remove(directory_ / (std::string{kFetchedCheckpoint} + ".part"), gone);
+    std::filesystem::remove(part_of(directory_ / kFetchedCheckpoint), gone);
   }
   if (!orders().kill) bring_checkpoint(how, *output);
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
@@ -370,10 +381,14 @@ std::string Run::get_pushed_data() {
 std::string Run::fetch_file(const std::string& sha256, std::uint64_t bytes,
                             const std::filesystem::path& file) {
   say(fmt::format("fetching {} from the scheduler's depot", size_text(bytes)));
-  return owner_.fetch(assign_.run(), sha256, bytes, file, [this] {
-    const Orders now = orders();
-    return !now.stop && !now.kill;
-  });
+  try {
+    return owner_.fetch(assign_.run(), sha256, bytes, file, [this] {
+      const Orders now = orders();
+      return !now.stop && !now.kill;
+    });
+  } catch (const Error& error) {
+    throw Unfetched{error, bytes};
+  }
 }
 
 /// In the run's log, which people follow while it waits.
@@ -449,6 +464,19 @@ RunEnded Run::lost(const std::string& why) const {
 RunEnded Run::lost(const Trouble& trouble) {
   owner_.troubled(trouble);
   return lost(trouble.reason);
+}
+
+/// Another attempt may have it, from the same copy.
+RunEnded Run::lost(const Unfetched& file) {
+  const std::string why = fmt::format("what it begins from was not fetched: {}", file.what());
+  if (file.code() != Code::kUnavailable) {
+    const bool full = file.code() == Code::kResourceExhausted;
+    return lost(Trouble{.reason = why, .room = full ? std::optional{file.bytes} : std::nullopt});
+  }
+  RunEnded ended = lost(why);
+  ended.set_reason(valid_utf8(why));
+  ended.set_worker_trouble(false);  // the scheduler's, if anybody's
+  return ended;
 }
 
 /// Nothing where the program's end says nothing of the machine.

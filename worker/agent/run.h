@@ -96,7 +96,8 @@ class RunOwner {
   /// disk is full. Looks, which may take long. Empty: it is not.
   virtual std::string fault(const ablate::v1::Assign& assign, Asked asked) = 0;
   /// Fetches a file that the run needs from the scheduler's depot. Returns: why it is not there then, or
-  /// empty.
+  /// empty. Throws: Error of what is not the copy's fault and may pass: kUnavailable where the depot gives no
+  /// answer; of the worker's disk.
   virtual std::string fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
                             const std::filesystem::path& file, const std::function<bool()>& go_on) {
     static_cast<void>(run), static_cast<void>(sha256), static_cast<void>(bytes), static_cast<void>(file),
@@ -154,6 +155,7 @@ class Run {
     bool stop = false, kill = false, lost = false;
   };
   class Pipes;
+  class Unfetched;
   void execute();
   void keep_document();
   std::string get_pushed_data();
@@ -169,6 +171,7 @@ class Run {
   void await_order(Milliseconds patience);
   ablate::v1::RunEnded lost(const std::string& why) const;
   ablate::v1::RunEnded lost(const Trouble& trouble);
+  ablate::v1::RunEnded lost(const Unfetched& file);
   std::optional<Trouble> trouble_of(const ChildExit& exit, const TrainerOutput& output) const;
   ablate::v1::RunEnded ended(const ChildExit& exit, const TrainerOutput& output);
   void note_patterns(ablate::v1::RunEnded& ended, const TrainerOutput& output) const;

@@ -22,12 +22,19 @@
 namespace abl::ranks {
 namespace {
 
-/// Takes the whole lines off a text.
-void for_each_line(std::string& text, const std::function<void(const std::string&)>& take) {
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-    take(text.substr(begin, end - begin));
-  text.erase(0, begin);
+constexpr std::size_t kLongestLine = 256 << 10;  // as workers take them; what is longer becomes several
+constexpr int kMostPieces = 16;                  // at one look, so that one that never stops holds up nobody
+
+/// Takes whole lines; `begun` is what is kept of one that has not ended.
+void for_each_line(std::string& begun, std::string_view piece,
+                   const std::function<void(const std::string&)>& take) {
+  while (!piece.empty()) {
+    const auto end = piece.find('\n');
+    const bool whole = end != std::string_view::npos;
+    begun += piece.substr(0, end);
+    if (whole || begun.size() >= kLongestLine) take(std::exchange(begun, {}));
+    piece.remove_prefix(whole ? end + 1 : piece.size());
+  }
 }
 
 struct Repeat {
@@ -57,13 +64,11 @@ std::optional<protocol::Event> event_of(const std::string& line) {
 }  // namespace
 
 void RankOutput::read_stdout(std::string_view piece) {
-  out_ += piece;
-  for_each_line(out_, [this](const std::string& line) { take_event(line); });
+  for_each_line(out_, piece, [this](const std::string& line) { take_event(line); });
 }
 
 void RankOutput::read_stderr(std::string_view piece) {
-  err_ += piece;
-  for_each_line(err_, [this](const std::string& line) { take_log(line); });
+  for_each_line(err_, piece, [this](const std::string& line) { take_log(line); });
 }
 
 void RankOutput::take_event(const std::string& line) {
@@ -132,7 +137,7 @@ RankProcess::~RankProcess() {
 
 void RankProcess::read(int& end, void (RankOutput::*take)(std::string_view)) {
   std::array<char, 65536> buffer;
-  while (end >= 0) {
+  for (int pieces = 0; end >= 0 && pieces < kMostPieces; ++pieces) {
     const ssize_t got = ::read(end, buffer.data(), buffer.size());
     if (got > 0) {
       (output_.*take)({buffer.data(), static_cast<std::size_t>(got)});
