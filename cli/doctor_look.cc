@@ -175,7 +175,10 @@ void look_at_store(Seen::Store& store, bool deep, const std::function<void()>& w
   const std::string name = file.filename().string();
   for (const auto& entry : fs::directory_iterator{file.parent_path(), absent}) {
     const std::string other = entry.path().filename().string();
-    if (!other.starts_with(name + ".") || other == name + ".lock") continue;
+    if (!other.starts_with(name + ".")) continue;
+    // what the scheduler keeps there is no copy, and nobody is to be told to delete it
+    constexpr std::array<std::string_view, 4> kOwn{"lock", "depot", "fleet.json", "slurm.sh"};
+    if (std::ranges::find(kOwn, std::string_view{other}.substr(name.size() + 1)) != kOwn.end()) continue;
     store.copies.push_back(other);
     if (const auto bytes = entry.file_size(absent); !absent) store.copies_bytes += bytes;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "base/command_line.h"
@@ -103,6 +104,10 @@ int run_ablate(int argc, const char* const* argv) {
   } catch (const Error& error) {
     report_error(context, error.code(), error.what());
     return exit_code(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {  // a place that somebody named, most often
+    const Error told = system_error("cannot use " + error.path1().string(), error.code().value());
+    report_error(context, told.code(), told.what());
+    return exit_code(told.code());
   } catch (const std::exception& error) {
     report_error(context, Code::kInternal, fmt::format("internal error: {}", error.what()));
     return kExitFailed;

@@ -24,6 +24,7 @@ using std::chrono::seconds;
 constexpr std::size_t kAtOnce = 16, kMostNews = 100;
 constexpr std::size_t kLongestSocket = 107, kSocketName = 60;  // %C, and what ssh adds for a moment
 constexpr seconds kSoon{60};                                   // a worker that fails before did nothing
+constexpr seconds kBeyond{600};  // a worker's own end, at its time limit, comes by then
 
 bool is_live(const Pilot& pilot) { return pilot.state != PilotState::kEnded; }
 
@@ -207,7 +208,9 @@ void SshLauncher::take(State& state, Machine& machine, const CallAnswer& answer,
       continue;
     Pilot pilot{.id = one.name.substr(dash + 1), .queue = machine.queue->name};
     if (machine.start && !machine.start->over && machine.start->pilot.id == pilot.id) continue;
-    pilot.ran = one.ran;
+    pilot.ran = one.ran;  // by that machine's clock, which somebody may have set meanwhile
+    if (const seconds limit = machine.queue->time_limit; limit.count() > 0)
+      pilot.ran = std::min(pilot.ran, limit + kBeyond);
     pilot.state = PilotState::kEnded;
     switch (one.life) {
       case ssh::Life::kStarting:

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fail_point.h"
 #include "base/nearest_name.h"
+#include "protocol/meeting_place.h"
 #include "protocol/number.h"
 
 namespace abl::protocol {
@@ -94,9 +95,8 @@ Checkpoint read_checkpoint(const json& event) {
 }
 
 Rendezvous read_rendezvous(const json& event) {
-  constexpr std::size_t kLongest = 300;  // of a host's name 253
   Rendezvous rendezvous{.address = text_of(event, "address")};
-  if (rendezvous.address.empty() || rendezvous.address.size() > kLongest) throw wrong("address", "HOST:PORT");
+  if (!is_meeting_place(rendezvous.address)) throw wrong("address", "HOST:PORT");
   return rendezvous;
 }
 

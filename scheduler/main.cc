@@ -35,6 +35,7 @@ Exit codes: 0 stopped on request, 1 internal error, 2 bad flag or store, 3 a por
 struct Flags {
   std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer, fleet;
   bool fleet_dry_run = false;
+  int fleet_list_ms = 5000;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
   std::string http_listen;
@@ -145,6 +146,9 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->type_name("FILE");
   app.add_flag("--fleet-dry-run", flags.fleet_dry_run,
                "Print what would be started and ended without doing it");
+  app.add_option("--fleet-list-ms", flags.fleet_list_ms)  // hidden: how often launchers are asked, for tests
+      ->check(abl::whole_number(100, 600'000))
+      ->group("");
   app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
       ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();
@@ -185,7 +189,8 @@ int serve(const Flags& flags) {
     options.scheduler.fleet = abl::scheduler::FleetOptions{
         .config = abl::launchers::read_fleet_file(abl::read_file(flags.fleet), flags.fleet),
         .dry_run = flags.fleet_dry_run,
-        .tls = flags.tls.given()};
+        .tls = flags.tls.given(),
+        .list_every = abl::Milliseconds{flags.fleet_list_ms}};
   else if (flags.fleet_dry_run)
     throw abl::Error{abl::Code::kInvalidArgument, "--fleet-dry-run belongs to --fleet FILE"};
   if (options.scheduler.fleet) abl::scheduler::check(*options.scheduler.fleet);

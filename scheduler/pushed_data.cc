@@ -29,12 +29,16 @@ void check_name(const std::string& name) {
 PushedData::PushedData(const std::filesystem::path& folder) : file_{folder / "names.json"} {
   if (folder.empty() || !std::filesystem::exists(file_)) return;
   try {
-    for (const auto& [name, set] : nlohmann::json::parse(read_file(file_)).items())
+    const auto kept = nlohmann::json::parse(read_file(file_));  // items() would outlive a temporary
+    for (const auto& [name, set] : kept.items()) {
+      check_name(name);
+      check_digest(set.at("sha256").get<std::string>());  // it becomes a part of a path
       sets_[name] = {.sha256 = set.at("sha256").get<std::string>(),
                      .fingerprint = set.at("fingerprint").get<std::string>(),
                      .bytes = set.at("bytes").get<std::uint64_t>(),
                      .pushed = Time{Milliseconds{set.at("pushed_ms").get<std::int64_t>()}},
                      .by = set.at("by").get<std::string>()};
+    }
   } catch (const std::exception& error) {
     trouble_ = error.what();
     log_error("{} cannot be read: {}; data sets that were pushed are not offered", file_.string(), trouble_);

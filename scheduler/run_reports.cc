@@ -10,6 +10,7 @@
 
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
+#include "protocol/meeting_place.h"
 #include "storage/measured_store.h"
 #include "storage/metric_store.h"
 #include "storage/part_store.h"
@@ -303,7 +304,11 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   metrics.add_refused(run.id, batch.refused_lines(), batch.refused_example());
   metrics.add_refused(run.id, left_out.series, left_out.example);
   metrics.add_repeated(run.id, batch.repeated_points());
-  if (!batch.rendezvous().empty()) storage::PartStore{db}.meet(run.id, batch.rendezvous());
+  if (!batch.rendezvous().empty()) {
+    if (!protocol::is_meeting_place(batch.rendezvous()))
+      throw Error{Code::kInvalidArgument, "where the ranks of a run meet: HOST:PORT was expected"};
+    storage::PartStore{db}.meet(run.id, batch.rendezvous());
+  }
   metrics.append_log(run.id, batch.log());
   for (const auto& [step, checkpoint] : newest_checkpoints(batch))
     trials.add_checkpoint({.run = run.id,

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "base/file.h"
 #include "base/sha256.h"
 #include "tests/agent/fixtures.h"
@@ -47,6 +49,24 @@ TEST_F(DataCacheTest, WhatWasFetchedOnceIsUsedAgain) {
   DataCache restarted{folder / "data", 100};
   EXPECT_EQ(get("content", &restarted).file, first.file);
   EXPECT_EQ(fetched, 1);
+}
+
+TEST_F(DataCacheTest, WhoseDataAreThereWaitsForNobodysFetch) {
+  get("content");
+  bool asked = false;
+  cache.get(
+      sha256_hex("other"), 5,
+      [&](const std::filesystem::path&) {  // takes as long as it takes
+        std::thread{[&] {
+          const auto held = cache.get(
+              sha256_hex("content"), 7, [](const auto&) { return "it is there"; }, [] { return false; });
+          EXPECT_EQ(held.why, "");
+          asked = true;
+        }}.join();
+        return std::string{"away"};
+      },
+      [] { return true; });
+  EXPECT_TRUE(asked);
 }
 
 TEST_F(DataCacheTest, ADamagedFileIsFetchedAgain) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "protocol/checkpoint_files.h"
 #include "tests/agent/fixtures.h"
 
 namespace abl::agent {
@@ -182,6 +183,18 @@ TEST_F(LaunchTest, OnAnotherMachineTheTrialStartsAgainAndSaysWhy) {
 TEST_F(LaunchTest, ACheckpointOnASharedRootIsTaken) {
   add_checkpoint(20, "there", write_checkpoint("b"), sha256_hex("weights"));
   EXPECT_TRUE(choose_checkpoint(assign, settings).checkpoint);
+}
+
+TEST_F(LaunchTest, WithoutADigestTheSamePathOnAnotherMachineIsTakenFromTheSameResultsFileAlone) {
+  const auto file = write_checkpoint("b", "of trial 3 of another results file");
+  const auto own = create_run_directory(settings.runs_root, assign);
+  protocol::sign_folder(own, std::string(32, 'a'));
+  add_checkpoint(20, "there", file, "");
+  EXPECT_FALSE(choose_checkpoint(assign, settings, own).checkpoint) << "nobody says whose it is";
+  protocol::sign_folder(settings.runs_root / "3/1", std::string(32, 'b'));
+  EXPECT_FALSE(choose_checkpoint(assign, settings, own).checkpoint);
+  protocol::sign_folder(settings.runs_root / "3/1", std::string(32, 'a'));
+  EXPECT_TRUE(choose_checkpoint(assign, settings, own).checkpoint) << "a root that both see";
 }
 
 TEST_F(LaunchTest, AFileOutsideOfTheRunsRootIsNeverRead) {

@@ -107,6 +107,20 @@ TEST_F(GcCommand, AFolderOfARunThatNeverSaidWhereIsNotTakenByAGuess) {
   EXPECT_TRUE(fs::exists(guessed));
 }
 
+TEST_F(GcCommand, WhatAWorkerWroteOfAnothersRunStaysWhileThatIsUnderWay) {
+  submit(storage::sweep_of("s", 1, 1));
+  const RunId run = start(1, run_folder("1/1", db.store_id()));
+  const auto part = run_folder("1/1.node1", db.store_id()), again = run_folder("1/1.node1.2", db.store_id()),
+             another = run_folder("1/1.node2", std::string(32, 'a')),
+             no_part = run_folder("1/1.nodes", db.store_id());
+  gc();
+  EXPECT_TRUE(fs::exists(part) && fs::exists(again));
+  end(run, RunState::kCompleted);
+  gc();
+  EXPECT_FALSE(fs::exists(part) || fs::exists(again));
+  EXPECT_TRUE(fs::exists(another) && fs::exists(no_part) && fs::exists(folder / "runs/1/1"));
+}
+
 TEST_F(GcCommand, WithAResultsFileThatMayBeACopyNoUnknownFolderGoesUnlessNamed) {
   submit(storage::sweep_of("s", 1, 1));
   end(start(1, run_folder("1/1", db.store_id())), RunState::kCompleted);

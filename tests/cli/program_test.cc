@@ -54,6 +54,14 @@ TEST_F(Program, AMisspeltCommandIsNamedWithTheNearest) {
   EXPECT_EQ(outcome.err, "error: unknown command 'sumbit'; did you mean 'submit'?\n");
 }
 
+TEST_F(Program, APlaceThatCannotBeUsedIsNamed) {
+  const std::string home =
+      home_.folder() / std::string(300, 'h');  // no rights would be the same; root has them
+  const Outcome outcome = home_.run({"ls"}, {{"ABLATE_HOME", home}});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("error: cannot use " + home), HasSubstr("File name too long")));
+}
+
 TEST_F(Program, JsonMayStandBeforeTheCommand) {
   const auto file = home_.file("sweep.yaml", kSweep);
   const Outcome before = home_.run({"--json", "plan", file}), after = home_.run({"plan", file, "--json"});

@@ -115,7 +115,8 @@ def changed_and_pinned_anew(fleet):
     fleet.ablate("workers", "drain", "b")
     submit(fleet, "two", "mine", "2e-3")
     fleet.until(lambda: "this store's results are of" in fleet.trials("two")[0]["reason"], "a changed data set is noticed, and its trial waits")
-    expect("another version" in fleet.ablate("data", "ls").stdout, "people see which worker has another version")
+    # at once, or with the worker's next look where the run was the first to notice
+    fleet.until(lambda: "another version" in fleet.ablate("data", "ls").stdout, "people see which worker has another version", 60)
     second = on(fleet, "mine", "a")["fingerprint"]
     fleet.ablate("workers", "resume", "b")
     fleet.wait_for("two")

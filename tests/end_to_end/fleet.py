@@ -15,10 +15,11 @@ import time
 BIN = pathlib.Path(os.environ["ABLATE_BIN"])
 SOURCE = pathlib.Path(os.environ["ABLATE_SOURCE"])
 SKIP = 77
+BEGIN = time.monotonic()
 
 
 def say(text):
-    print(f"-- {text}", flush=True)
+    print(f"-- {time.monotonic() - BEGIN:5.1f} s  {text}", flush=True)
 
 
 def skip(why):

@@ -24,7 +24,7 @@ TOKEN = re.compile("abl_[0-9a-f]{12}_")
 SWEEP = """
 ablate: 1
 name: {name}
-command: {{argv: [sh, -c, 'sleep {seconds}; echo "{{\\"event\\":\\"metric\\",\\"step\\":1,\\"values\\":{{\\"acc\\":1}}}}"'], params: {{i: 0}}, version: "1"}}
+command: {{argv: [sh, -c, 'until [ -e {go} ]; do sleep 0.2; done; echo "{{\\"event\\":\\"metric\\",\\"step\\":1,\\"values\\":{{\\"acc\\":1}}}}"'], params: {{i: 0}}, version: "1"}}
 factors: {{params.i: {rows}}}
 seeds: 1
 table: {{columns: [{{name: acc, metric: acc}}]}}
@@ -235,9 +235,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, {"kind": "Status", "status": "Success"})
 
 
-def submit(fleet, name, rows, seconds):
+def submit(fleet, name, rows, go="/"):
+    """Its trials run until there is a file `go`."""
     file = fleet.home / f"{name}.yaml"
-    file.write_text(SWEEP.format(name=name, rows=list(range(rows)), seconds=seconds))
+    file.write_text(SWEEP.format(name=name, rows=list(range(rows)), go=go))
     fleet.ablate("submit", file)
 
 
@@ -279,11 +280,11 @@ def run(fleet, cluster, port):
     fleet_file = fleet.home / "fleet.yaml"
     fleet_file.write_text(FLEET.format(scheduler=address, home=fleet.home, port=port, program=BIN / "ablate-worker"))
     options = ("--fleet", fleet_file, "--listen", address, "--tls-certificate", fleet.home / "fleet" / "server.crt", "--tls-key",
-               fleet.home / "fleet" / "server.key")
+               fleet.home / "fleet" / "server.key", "--fleet-list-ms", 1000)
     fleet.start_scheduler(*options)
 
     say("from no pod to a finished sweep, and to none again")
-    submit(fleet, "first", 4, 1)
+    submit(fleet, "first", 4)
     fleet.until(completed(fleet, "first"), "the sweep is finished")
     job = next(iter(cluster.jobs.values()))
     pod = job["spec"]["template"]["spec"]
@@ -294,7 +295,8 @@ def run(fleet, cluster, port):
 
     say("with what goes wrong")
     cluster.faults = {"cut", "401", "slow"}
-    submit(fleet, "second", 4, 25)
+    go = fleet.home / "go"
+    submit(fleet, "second", 4, go)
     fleet.until(lambda: sum(pilot.get("busy", False) for pilot in pilots(fleet)) == 2, "both workers run")
     expect({"cut", "409", "401", "slow"} <= set(cluster.done), f"a cut connection, an exchanged token, a slow answer: {cluster.done}")
     expect(len([each for each in cluster.processes.values() if each.poll() is None]) == 2, "and no pod twice")
@@ -310,18 +312,19 @@ def run(fleet, cluster, port):
     fleet.until(lambda: lost[-12:] not in [pilot["id"] for pilot in pilots(fleet)], "its pilot is gone")
     fleet.stop("scheduler")
     fleet.start_scheduler(*options)
+    go.touch()
     fleet.until(completed(fleet, "second"), "its trials were run elsewhere")
     fleet.until(lambda: not pilots(fleet) and not cluster.pods, "no pod is left")
 
     say("pods that are evicted before their workers begin are nobody's fault, programs that fail are the queue's")
     paused = lambda: fleet.json("fleet")["queues"][0].get("paused", "")
     cluster.doomed = ["evicted"] * 4
-    submit(fleet, "third", 2, 1)
+    submit(fleet, "third", 2)
     fleet.until(completed(fleet, "third"), "the sweep is finished by pods after those")
     expect(not cluster.doomed and not paused(), "four pods came to nothing, and the queue goes on")
     fleet.until(lambda: not pilots(fleet), "no pilot is left")
     cluster.doomed = ["broken"] * 3
-    submit(fleet, "fourth", 2, 1)
+    submit(fleet, "fourth", 2)
     why = fleet.until(paused, "the queue pauses itself")
     expect("3 pilots in a row came to nothing" in why and "exit code 1" in why, f"and says why: {why}")
     expect(not cluster.doomed, "after three")

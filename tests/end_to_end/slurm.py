@@ -75,8 +75,8 @@ def completed(fleet, sweep):
     return lambda: all(state.endswith("COMPLETED") for state in states(fleet, sweep))
 
 
-def pilots(fleet):
-    return [pilot for queue in fleet.json("fleet").get("queues", []) for pilot in queue.get("pilots", [])]
+def pilots(fleet, of="cpu"):
+    return [pilot for queue in fleet.json("fleet").get("queues", []) for pilot in queue.get("pilots", []) if queue["name"] == of]
 
 
 def passes(fleet):
@@ -110,7 +110,7 @@ def main():
         fleet.ablate("init-fleet", "--name", "gpu-head", "--store", fleet.store)
         fleet_file.write_text(FLEET.format(scheduler=address, program=BIN / "ablate-worker", home=fleet.home))
         options = ("--fleet", fleet_file, "--listen", address, "--tls-certificate", fleet.home / "fleet" / "server.crt",
-                   "--tls-key", fleet.home / "fleet" / "server.key")
+                   "--tls-key", fleet.home / "fleet" / "server.key", "--fleet-list-ms", 1000)
         fleet.start_scheduler(*options)
         others = slurm.run("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--job-name=ablate-of-others-cpu", "--hold", "--wrap=sleep 1").stdout.strip()
 
@@ -150,6 +150,8 @@ def main():
 
         say("a paused queue gets nothing, also after a restart, until a person resumes it")
         fleet.until(lambda: not pilots(fleet), "no pilot is left")
+        submit(fleet, "too-long", 1, 300, "brief")  # its pilot has a minute, the least that Slurm counts
+        fleet.until(lambda: any(pilot.get("busy") for pilot in pilots(fleet, "brief")), "a trial runs that takes too long")
         fleet.ablate("fleet", "pause", "cpu", "--reason", "maintenance")
         restarted(fleet, options)
         submit(fleet, "third", 2, 1)
@@ -159,9 +161,8 @@ def main():
         fleet.until(completed(fleet, "third"), "the sweep is finished")
 
         say("a time limit that is too short for a trial")
-        submit(fleet, "too-long", 1, 300, "brief")
         fleet.until(lambda: "takes longer than its workers have" in fleet.json("fleet")["queues"][1]["why"], "the scheduler says so")
-        fleet.until(lambda: not pilots(fleet), "its pilot is gone and nobody asks for another")
+        fleet.until(lambda: not pilots(fleet, "brief"), "its pilot is gone and nobody asks for another")
         log = next(fleet.home.glob("pilots/brief-*/worker.log")).read_text()
         assert "its time is nearly over: runs write a checkpoint" in log, log
         trial = fleet.trials("too-long")[0]

@@ -27,9 +27,10 @@ class Nodes(Fleet):
     """Workers of the names of their machines, with addresses of their own of the loopback interface."""
 
     seeds = 0
+    apart = False  # each has a runs folder of its own
 
     def start_at(self, machine, address):
-        self.start_on(machine, "--address", address, runs=self.home / "runs")
+        self.start_on(machine, "--address", address, runs=None if self.apart else self.home / "runs")
         self.until(lambda: any(worker["name"] == machine and worker.get("connected") for worker in self.json("workers")["workers"]),
                    f"{machine} is connected")
 
@@ -129,12 +130,16 @@ def deaths(fleet):
     fleet.ablate("cancel", "mortal")
     fleet.expect_nothing_runs("a cancelled sweep")
 
+
+def lost_leader(fleet):
+    """The machine with the checkpoints is gone: the other one fetches the newest from the depot."""
     fleet.submit("leader", "nodes: {min: 1, max: 2}", ENDLESS)
     trial = fleet.both("leader")
-    fleet.kill(trial["worker"])
+    fleet.until(lambda: [file for file in fleet.home.glob("results.db.depot/trial-*/*") if file.suffix != ".part"], "a checkpoint is in the depot")
+    fleet.lose(trial["worker"])
     run = fleet.next_run("leader", 1, parts=0)
     expect(run["worker"] == trial["other"], "the leader's worker is dead: the other one goes on")
-    fleet.start_one() if trial["worker"] == "one" else fleet.start_two()
+    expect("fetched from the scheduler's depot" in fleet.ablate("logs", run["id"]).stdout, "from what came to the depot")
     fleet.ablate("cancel", "leader")
     fleet.expect_nothing_runs("another")
 
@@ -193,6 +198,12 @@ def main():
         equal(fleet)
         deaths(fleet)
         others(fleet)
+    with Nodes("two-nodes-apart") as fleet:
+        fleet.apart = True
+        fleet.start_scheduler("--depot-every", "1s")
+        fleet.start_one()
+        fleet.start_two()
+        lost_leader(fleet)
 
 
 if __name__ == "__main__":

@@ -126,6 +126,10 @@ def check_doctor_alone(fleet):
     ours = {check["check"]: check["verdict"] for check in report["checks"] if check["area"] == "store"}
     expect(ours["file"] == "ok" and ours["pages"] == "ok", "the doctor opens the results file and finds every page whole")
     expect(files(fleet.home) == before, "and leaves every file as it was")
+    (fleet.home / "results.db.fleet.json").write_text("{}")
+    (fleet.home / "results.db.v7.bak").write_text("")
+    copies = next(check["message"] for check in doctor(fleet)["checks"] if check["check"] == "copies")
+    expect("v7.bak" in copies and "fleet.json" not in copies and "depot" not in copies, f"what the scheduler keeps is no copy: {copies}")
     damaged = fleet.home / "damaged.db"
     shutil.copy(fleet.store, damaged)
     pages = sqlite3.connect(fleet.store).execute("SELECT rootpage FROM sqlite_master WHERE name = 'trial'").fetchone()

@@ -44,9 +44,9 @@ TEST_P(CorpusTest, EachInputIsReadOrRefused) {
 }
 
 TEST_P(CorpusTest, AndSoIsOneThatIsDamaged) {
-  constexpr std::size_t kDamages = 2000;  // in all: each costs as much as a whole input
   const auto inputs = inputs_of(GetParam());
-  const std::size_t each = std::max<std::size_t>(2, kDamages / std::max<std::size_t>(1, inputs.size()));
+  const std::size_t each =
+      std::max<std::size_t>(2, GetParam().damages / std::max<std::size_t>(1, inputs.size()));
   for (const fs::path& input : inputs) {
     const std::string whole = read_file(input).substr(0, GetParam().most_bytes);
     for (std::size_t i = 0; i < each && !whole.empty(); ++i) {

@@ -73,6 +73,8 @@ def trainer_output():
              {"event": "log", "level": "warning", "text": "slow \u001b[31m disk"},
              {"event": "checkpoint", "step": 10, "path": "checkpoint-10.safetensors", "sha256": "ab" * 32,
               "best": "best.safetensors"},
+             {"event": "rendezvous", "address": "10.0.0.1:29500"},
+             {"event": "rendezvous", "address": "--join=x:1"},
              {"event": "end", "status": "failed", "reason": "CUDA out of memory", "retryable": False,
               "fault": {"part": "disk", "needed_bytes": 10}}]
     write("trainer_output", "all", "".join(json.dumps(line) + "\n" for line in lines))
@@ -126,6 +128,9 @@ def worker_messages():
         'batch {run: 0 seq: 2 series {name: "val/top1" steps: 50 values: 70 times_ms: 1} log: "line\\n"'
         ' checkpoints {step: 50 path: "/r/c" sha256: "ab"}}',
         'heartbeat {runs: 0}', 'batch {run: 0 seq: 3 ended {status: STATUS_COMPLETED}}'))
+    write("worker_messages", "leader", stream(
+        hello, 'batch {run: 0 seq: 1 started {total_steps: 9} rendezvous: "[fe80::1%eth0]:29500"}',
+        'batch {run: 1 seq: 1 rendezvous: "--run-dir\\n/x"}'))
     write("worker_messages", "several", stream(
         hello, 'more {batch {run: 0 seq: 1 started {total_steps: 9}}} more {refused {run: 1 reason: "no data" permanent: true}}'
         ' heartbeat {runs: 0 runs: 1}',
@@ -140,7 +145,13 @@ def client_call():
                 16: ("ListRunsRequest", 'sweep: "demo"'), 17: ("RunRequest", "run: 1"),
                 18: ("GetMetricsRequest", 'runs: 1 runs: 2 names: "val/top1"'), 19: ("TailLogRequest", "run: 1"),
                 20: ("SweepRequest", 'sweep: "demo"'), 22: ("ListWorkersRequest", ""), 27: ("WhoAmIRequest", ""),
-                28: ("CreateTokenRequest", 'id: "abl_0123456789ab" name: "a" role: TOKEN_ROLE_VIEWER'), 29: ("ListTokensRequest", "")}
+                28: ("CreateTokenRequest", 'id: "abl_0123456789ab" name: "a" role: TOKEN_ROLE_VIEWER'), 29: ("ListTokensRequest", ""),
+                33: ("PutPieceRequest", f'blob {{sha256: "{"ab" * 32}" bytes: 9 run: 1 token: "t"}} offset: 0 piece: "x"'),
+                34: ("GetPieceRequest", f'blob {{sha256: "{"ab" * 32}" run: 1 token: "t"}} most: 9 damaged: true'),
+                35: ("PutPieceRequest", f'blob {{sha256: "{"ab" * 32}" bytes: 9}} piece: "x"'),
+                36: ("PushDataRequest", f'name: "set" sha256: "{"ab" * 32}" fingerprint: "f" bytes: 9'),
+                37: ("RemoveDataRequest", 'name: "set"'), 38: ("ListDataRequest", ""),
+                39: ("RepinDataRequest", 'name: "shapes" fingerprint: "f"')}
     for method, (message, text) in requests.items():
         write("client_call", f"{method:02}-{message}", bytes([method]) + encode(message, text))
 
@@ -148,6 +159,45 @@ def client_call():
 def fleet_file():
     write("fleet_file", "small", "scheduler: head:7071\nqueues:\n  a: {launcher: slurm, workers: {min: 0, max: 8}, time_limit: 8h,"
           " gpus: 1, program: /opt/ablate-worker, home: /scratch/ablate}\n")
+
+
+    write("fleet_file", "ssh", "scheduler: head:7071\nca: system\nqueues:\n  desk: {launcher: ssh, hosts: [w1, {host: ada@w2, slots: 2,"
+          " data: {a: /b}}], bundle: w.tar.gz, data: {a: /a}, ssh_config: c, home: x/y, worker_arguments: [--threads, '4']}\n")
+    write("fleet_file", "kubernetes", "scheduler: head:7071\nkubernetes: {server: 'https://1:2', service_account: /a}\nqueues:\n"
+          "  k: {launcher: kubernetes, workers: 2, time_limit: 1h, image: i, program: /p, home: /h, volumes: {c: /w},"
+          " node_selector: {a: b}, tolerations: [t], run_as_user: 5, memory: 64G, max_gpu_hours: 3, gpus: 1}\n")
+
+
+def depot_messages():
+    def pieces(*texts):
+        return b"".join(varint(len(m)) + m for m in (encode("PutPieceRequest", text) for text in texts))
+    write("depot_messages", "honest", pieces(
+        *(f'blob {{sha256: "{file}" run: {1 + 8 * owner}}} offset: 400' for file in "abcd" for owner in (0, 1) for _ in range(3)),
+        'blob {sha256: "c" run: 2 bytes: 300} offset: 100', 'blob {sha256: "b" run: 3}', 'blob {run: 6} offset: 5',
+        'blob {sha256: "d" run: 9} offset: 900', 'blob {run: 7}', 'blob {sha256: "d" run: 9} offset: 900',
+        'blob {sha256: "c" run: 12}', 'blob {sha256: "a" run: 5}'))
+    write("depot_messages", "lies", pieces(
+        'blob {sha256: "b" bytes: 30 run: 8} piece: "x"', 'blob {sha256: "b" bytes: 30 run: 8} offset: 1 piece: "yyyyyyyyyyyyyyyyyyyyyyyyyyyyy"',
+        'blob {sha256: "../../x" bytes: 3 run: 8} piece: "x"', 'blob {sha256: "c" bytes: 700 run: 8} piece: "cccccccc"',
+        'blob {sha256: "c" bytes: 4 run: 8} offset: 8', 'blob {run: 7}', 'blob {sha256: "c" run: 9} offset: 800',
+        f'blob {{sha256: "{"ab" * 32}" bytes: {2**63} run: 8}} offset: {2**64 - 1} piece: "x"'))
+
+
+def machine_answers():
+    write("machine_answers", "pilots", "Welcome!\nablate-machine 1790000000\nablate-pilot desk-fd851309ed3c|running|1789999000|||\n"
+          "ablate-pilot desk-0123456789ab|exited|1789999000|1789999500|3|no | \u001b[31m room\n"
+          "ablate-pilot desk-1123456789ab|exited|1|2|gone|\nablate-pilot desk-2123456789ab|starting|1789999990|||\n"
+          "ablate-pilot desk-3123456789ab|rebooted||||\nablate-pilot desk-4123456789ab|killed||||\n")
+    write("machine_answers", "clock", "ablate-machine 9223372036854775807\nablate-pilot a-0123456789ab|running|0|||\n")
+    write("machine_answers", "bundle", "ablate-bundle 1234\n")
+    write("machine_answers", "ready", "motd\nablate-bundle ready\n")
+
+
+def kept_files():
+    write("kept_files", "data", json.dumps({"/data/a": {"mark": "1:2 3 4.5", "fingerprint": "folder-1:x"}}))
+    write("kept_files", "names", json.dumps({"a": {"sha256": "ab" * 32, "fingerprint": "f", "bytes": 9, "pushed_ms": 1790000000000,
+                                                   "by": "ada"}}))
+    write("kept_files", "no-digest", json.dumps({"a": {"sha256": "../x", "fingerprint": "f", "bytes": 9, "pushed_ms": 1, "by": ""}}))
 
 
 def sweep_file():
@@ -168,5 +218,5 @@ def image():
 
 
 for make in (checkpoint, safetensors, packed_file, trainer_output, trial_document, labels, words, http_request, worker_messages,
-             client_call, fleet_file, sweep_file, image):
+             client_call, fleet_file, depot_messages, machine_answers, kept_files, sweep_file, image):
     make()

@@ -15,6 +15,7 @@ struct Target {
   void (*read)(std::string_view bytes);
   std::vector<std::string> examples = {};  ///< files and folders of the tree to begin with, beside its corpus
   std::size_t most_bytes = 4096;           ///< of an input
+  std::size_t damages = 2000;              ///< that the test of the corpus tries, in all
 };
 
 /// By name, in order.
@@ -28,10 +29,13 @@ void require_printable(std::string_view message, int most_lines = 1);
 
 void read_checkpoint(std::string_view bytes);
 void read_client_call(std::string_view bytes);
+void read_depot_messages(std::string_view bytes);
 void read_fleet_file(std::string_view bytes);
 void read_http_request(std::string_view bytes);
 void read_image(std::string_view bytes);
+void read_kept_files(std::string_view bytes);
 void read_labels(std::string_view bytes);
+void read_machine_answers(std::string_view bytes);
 void read_packed_file(std::string_view bytes);
 void read_safetensors(std::string_view bytes);
 void read_sweep_file(std::string_view bytes);

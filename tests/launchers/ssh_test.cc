@@ -308,6 +308,20 @@ TEST_F(SshTest, PilotsOfASilentMachineAreAsTheyWereForAWhileAndAreFoundAgain) {
   EXPECT_THAT(ended.at(0).said, HasSubstr("exit code 143")) << "it was told to end when its machine answered";
 }
 
+TEST_F(SshTest, AClockThatWasSetMakesNoPilotCostMoreThanItsTimeLimit) {
+  QueueConfig limited = queue();
+  limited.time_limit = std::chrono::hours{1};
+  begin({limited});
+  launcher->list({});
+  launcher->submit(limited, {}, {});
+  const fs::path file = pilot_folder(started(1).at(0)) / "pilot.pid";
+  const std::string known = read_file(file);
+  write_file(file, known.substr(0, known.find_last_of(' ')) + " 17\n");  // it began in 1970
+  const auto pilots = launcher->list({});
+  ASSERT_EQ(running(pilots), 1U);
+  EXPECT_LE(pilots.at(0).ran, std::chrono::hours{2});
+}
+
 TEST_F(SshTest, AfterARestartAMachineThatHasNotAnsweredMayHaveAPilotForAWhile) {
   begin({queue()});
   EXPECT_FALSE(launcher->knows_all(queue())) << "nobody was asked";

@@ -77,6 +77,16 @@ TEST_F(CoordinatorGangTest, ThePartsAreToldOnceItIsKnownWhereTheRanksMeet) {
   EXPECT_THAT(part[0].checkpoints(), IsEmpty()) << "the first machine reads them";
 }
 
+TEST_F(CoordinatorGangTest, WhatIsNoPlaceToMeetReachesNoOtherWorker) {
+  FakeWorker one = joining("one"), two = joining("two");
+  submit_gang();
+  ASSERT_THAT(one.take_assigned(), SizeIs(1));
+  ablate::v1::RunBatch batch = batch_of(1, 1);
+  batch.set_rendezvous("--run-dir:80");
+  say(one, batch);
+  EXPECT_THAT(two.take_assigned(), IsEmpty());
+}
+
 TEST_F(CoordinatorGangTest, TheSlotsOfAPartAreItsOwnUntilItIsOver) {
   FakeWorker one = joining("one"), two = joining("two");
   submit_gang();

@@ -226,23 +226,6 @@ TEST_F(DepotServiceTest, AFileThatWasDamagedOnTheDiskIsGivenToNobodyTwice) {
   ASSERT_TRUE(put(blob_of(assign, content), content).ok()) << "it may be brought again";
 }
 
-TEST_F(DepotServiceTest, DataSetsStayWhereTheirNamesCannotBeRead) {
-  PutPieceRequest piece;
-  piece.mutable_blob()->set_sha256(sha256_hex(content));
-  piece.mutable_blob()->set_bytes(content.size());
-  piece.set_piece(content);
-  Patience context;
-  ASSERT_TRUE(depot->PutData(&context, piece, &have).ok());
-  const auto data = folder.path() / "results.db.depot" / "data";
-  stop();
-  write_file(data / "names.json", "nothing of ours");
-  start();
-  clock.pass(3min);
-  scheduler->depot().tick();
-  EXPECT_FALSE(get({}).ok());  // its turn is after
-  EXPECT_TRUE(std::filesystem::exists(data / sha256_hex(content)));
-}
-
 TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
   ASSERT_TRUE(submit(file_of("s")).ok());
   const auto worker = connect({.name = "first", .slots = 1});
@@ -265,6 +248,34 @@ TEST_F(DepotServiceTest, WhatNobodyNeedsAnyMoreGoes) {
   checkpoint(*worker, assign, 30, "the last", RunEnded::STATUS_COMPLETED);
   tidied();
   EXPECT_FALSE(std::filesystem::exists(blob_file(assign, newer))) << "its trial is completed";
+}
+
+TEST_F(DepotServiceTest, PushedFilesStayWhileNobodyCanReadWhatTheyAre) {
+  const std::filesystem::path data = folder.path() / "results.db.depot" / "data";
+  const std::filesystem::path file = data / sha256_hex(content), names = data / "names.json";
+  const auto begin_with = [&](const std::string& text) {
+    stop();
+    std::filesystem::create_directories(data);
+    write_file(file, content);
+    write_file(names, text);
+    start();
+    for (int i = 0; i < 2; ++i) {
+      clock.pass(3min);
+      scheduler->depot().tick();
+      Assign nobody;
+      EXPECT_FALSE(get(blob_of(nobody, content)).ok());  // its turn is after
+    }
+  };
+  for (const char* text : {"{\"a\": ",
+                           "{\"a\": {\"sha256\": \"../x\", \"fingerprint\": \"f\", \"bytes\": 1, "
+                           "\"pushed_ms\": 1, \"by\": \"\"}}"}) {
+    begin_with(text);
+    EXPECT_TRUE(scheduler->depot().pushed().all().empty()) << text;
+    EXPECT_TRUE(std::filesystem::exists(file)) << text;
+    EXPECT_EQ(read_file(names), text);
+  }
+  begin_with("{}");
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 }  // namespace

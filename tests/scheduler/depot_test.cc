@@ -285,6 +285,18 @@ TEST_F(DepotTest, TheResultsFileKeepsItsRoom) {
   EXPECT_THAT(said, HasSubstr("are kept for the results file"));
 }
 
+TEST_F(DepotTest, WhatWasPushedIsKnownAfterARestart) {
+  const PushedSet set{
+      .sha256 = digest, .fingerprint = "folder-1:x", .bytes = 9, .pushed = clock.now(), .by = "ada"};
+  PushedData{folder.path()}.add("images", set);
+  const auto kept = PushedData{folder.path()}.find("images");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->sha256, digest);
+  EXPECT_EQ(kept->fingerprint, "folder-1:x");
+  EXPECT_EQ(kept->by, "ada");
+  EXPECT_TRUE(PushedData{folder.path()}.readable());
+}
+
 TEST_F(DepotTest, OfNoSizeItIsNone) {
   options = {.folder = folder / "none", .limit = 0};
   open();

@@ -39,33 +39,51 @@ fs::path DataCache::path_of(const std::string& sha256) const { return folder_ / 
 DataCache::Held DataCache::get(const std::string& sha256, std::uint64_t bytes, const Fetch& fetch,
                                const std::function<bool()>& go_on) {
   if (!is_digest(sha256)) return {.file = {}, .hold = {}, .why = "the assignment names no SHA-256"};
+  std::shared_ptr<void> holds = hold(sha256);
+  const fs::path file = path_of(sha256);
+  if (use(sha256)) return {.file = file, .hold = std::move(holds), .why = {}};
   while (!fetching_.try_lock_for(100ms))
     if (!go_on()) return {.file = {}, .hold = {}, .why = "the run was stopped"};
   const std::unique_lock turn{fetching_, std::adopt_lock};
-  std::shared_ptr<void> hold;
-  {
-    const std::scoped_lock lock{mutex_};
-    hold = held_[sha256].lock();
-    if (!hold) held_[sha256] = hold = std::make_shared<int>();
-  }
-  const fs::path file = path_of(sha256);
   try {
     make_folder(folder_);
     if (!is_whole(sha256)) {
       if (std::string why = make_room(sha256, bytes); !why.empty())
         return {.file = {}, .hold = {}, .why = std::move(why)};
       if (std::string why = fetch(file); !why.empty()) return {.file = {}, .hold = {}, .why = std::move(why)};
+    }
+    {
       const std::scoped_lock lock{mutex_};
       verified_[sha256] = mark_of_data(file);
     }
-    std::error_code ignored;
-    fs::last_write_time(file, fs::file_time_type::clock::now(), ignored);  // it was used
-    const std::scoped_lock lock{mutex_};
-    verified_[sha256] = mark_of_data(file);
+    use(sha256);
   } catch (const std::exception& error) {
     return {.file = {}, .hold = {}, .why = error.what()};
   }
-  return {.file = file, .hold = std::move(hold), .why = {}};
+  return {.file = file, .hold = std::move(holds), .why = {}};
+}
+
+/// As long as it lives the file, if it is there, is not dropped.
+std::shared_ptr<void> DataCache::hold(const std::string& sha256) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(held_, [](const auto& held) { return held.second.expired(); });
+  std::shared_ptr<void> hold = held_[sha256].lock();
+  if (!hold) held_[sha256] = hold = std::make_shared<int>();
+  return hold;
+}
+
+/// Notes that a file is used, of a content that was read before. Returns: false where it is not known to be
+/// whole.
+bool DataCache::use(const std::string& sha256) {
+  const std::scoped_lock lock{mutex_};
+  const fs::path file = path_of(sha256);
+  const auto verified = verified_.find(sha256);
+  const std::string mark = mark_of_data(file);
+  if (verified == verified_.end() || mark.empty() || verified->second != mark) return false;
+  std::error_code ignored;
+  fs::last_write_time(file, fs::file_time_type::clock::now(), ignored);
+  verified->second = mark_of_data(file);
+  return true;
 }
 
 /// All of it is read once in the life of this program, and when it has changed.
@@ -113,8 +131,12 @@ std::string DataCache::make_room(const std::string& sha256, std::uint64_t bytes)
                              "no room for a data set of {:.1f} MiB beside those in use "
                              "(--data-limit-mib {})",
                              mib(bytes), limit_ >> 20);
+    const std::string digest = oldest->filename().string().substr(0, sha256.size());
+    const std::scoped_lock lock{mutex_};
+    if (const auto held = held_.find(digest); held != held_.end() && !held->second.expired()) continue;
     log_info("{} is dropped: a data set that is needed now takes its room", oldest->string());
     fs::remove(*oldest);
+    verified_.erase(digest);
   }
 }
 

@@ -28,12 +28,15 @@ class DataCache {
   };
   /// Fetches into this file. Returns: why it is not there then, or empty.
   using Fetch = std::function<std::string(const std::filesystem::path& file)>;
-  /// The file of this digest and length, fetched where it is not there; one at a time is.
+  /// The file of this digest and length, fetched where it is not there: one at a time is, for which nobody
+  /// waits whose file is there.
   Held get(const std::string& sha256, std::uint64_t bytes, const Fetch& fetch,
            const std::function<bool()>& go_on);
 
  private:
   std::filesystem::path path_of(const std::string& sha256) const;
+  std::shared_ptr<void> hold(const std::string& sha256);
+  bool use(const std::string& sha256);
   bool is_whole(const std::string& sha256);
   std::string make_room(const std::string& sha256, std::uint64_t bytes);
 

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/placeholders.h"
 #include "base/sha256.h"
+#include "protocol/checkpoint_files.h"
 #include "protocol/command_line.h"
 #include "worker/agent/held_file.h"
 
@@ -21,14 +23,30 @@ using ablate::v1::Assign;
 using ablate::v1::Checkpoint;
 namespace {
 
-/// Why the checkpoint cannot be used here, or empty.
-std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) {
+/// Whether a file lies in a folder of the results file that the run of `directory` is in. Machines have
+/// folders of the same names, and trials of another results file the same numbers.
+bool is_of_same_store(const fs::path& file, const RunSettings& settings, const fs::path& directory) {
+  std::error_code failed;
+  const fs::path root = fs::canonical(settings.runs_root, failed);
+  const fs::path below = fs::canonical(file, failed).lexically_relative(root);
+  if (failed || directory.empty() || std::distance(below.begin(), below.end()) < 3) return false;
+  const fs::path attempt = root / *below.begin() / *std::next(below.begin());
+  const std::string store = protocol::store_of_folder(directory);
+  return !store.empty() && protocol::store_of_folder(attempt) == store;
+}
+
+/// Why the checkpoint cannot be used here, or empty. `directory`: of the run.
+std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings, const fs::path& directory) {
   const fs::path file = checkpoint.path();
   const HeldFile held{file};
   if (!held.is_regular())
     return checkpoint.host() == settings.host ? "is gone" : fmt::format("is on {}", checkpoint.host());
   if (!held.lies_under(settings.runs_root))
     return fmt::format("lies outside of {}", settings.runs_root.string());
+  // where nobody said a digest, it may be another one's
+  if (checkpoint.sha256().empty() && checkpoint.host() != settings.host &&
+      !is_of_same_store(file, settings, directory))
+    return fmt::format("is on {}", checkpoint.host());
   try {
     if (!checkpoint.sha256().empty() && sha256_file(held.path()) != checkpoint.sha256())
       return checkpoint.host() == settings.host ? "is damaged: SHA-256 mismatch"
@@ -40,12 +58,13 @@ std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) 
   return {};
 }
 
-std::string unusable(const ablate::v1::SourceWeights& source, const RunSettings& settings) {
+std::string unusable(const ablate::v1::SourceWeights& source, const RunSettings& settings,
+                     const fs::path& directory) {
   Checkpoint checkpoint;
   checkpoint.set_host(source.host());
   checkpoint.set_path(source.path());
   checkpoint.set_sha256(source.sha256());
-  return unusable(checkpoint, settings);
+  return unusable(checkpoint, settings, directory);
 }
 
 std::string size_of(std::uint64_t bytes) {
@@ -96,7 +115,8 @@ std::string lacks_folder(const Assign& assign) {
 
 std::string lacks_sources(const Assign& assign, const RunSettings& settings) {
   for (const auto& source : assign.sources())
-    if (const std::string why_not = unusable(source, settings); !why_not.empty() && source.depot_bytes() == 0)
+    if (const std::string why_not = unusable(source, settings, {});
+        !why_not.empty() && source.depot_bytes() == 0)
       return fmt::format("the checkpoint of {}, whose weights it takes, {}: {}{}", source.what(), why_not,
                          source.path(),
                          why_not == "is gone" ? "; 'ablate rerun' of that row trains it again" : "");
@@ -108,7 +128,7 @@ std::string fetch_sources(Assign& assign, const RunSettings& settings, const fs:
   int number = 0;
   for (auto& source : *assign.mutable_sources()) {
     ++number;
-    const std::string why_not = unusable(source, settings);
+    const std::string why_not = unusable(source, settings, directory);
     if (why_not.empty()) continue;
     // below the run's own folder, in which a trainer that begins takes such files for an earlier run's
     make_folder(directory / "sources");
@@ -141,7 +161,7 @@ Resume choose_checkpoint(const Assign& assign, const RunSettings& settings, cons
                          const FetchFile& fetch) {
   Resume resume;
   for (const Checkpoint& checkpoint : assign.checkpoints()) {
-    const std::string why_not = unusable(checkpoint, settings);
+    const std::string why_not = unusable(checkpoint, settings, directory);
     if (why_not.empty()) {
       resume.checkpoint = checkpoint;
       resume.notes.push_back(fmt::format("resumes from step {}: {}", checkpoint.step(), checkpoint.path()));

@@ -252,7 +252,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.scheduler = flags.scheduler;
   options.spool = flags.home / "spool";
   options.fingerprints = flags.home / "data.json";
-  options.pushed_data = flags.home / "data";
+  if (flags.data_limit_mib > 0) options.pushed_data = flags.home / "data";
   options.data_limit = flags.data_limit_mib << 20;
   options.name = flags.name;
   options.version = ABLATE_VERSION;
@@ -474,7 +474,7 @@ int run(int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--data-limit-mib", flags.data_limit_mib,
-                 "Keep at most N MiB of data sets that were pushed ('ablate data push')")
+                 "Keep at most N MiB of data sets that were pushed ('ablate data push'); 0: take none")
       ->check(whole_number(0, 1 << 30))
       ->type_name("N")
       ->capture_default_str();

@@ -16,23 +16,46 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The first byte of an input chooses one; those that follow are its request as it comes over the wire.
-constexpr std::array kMethods{"Sweeps/Validate",      "Sweeps/Plan",
-                              "Sweeps/Submit",        "Sweeps/ExtendSweep",
-                              "Sweeps/ListSweeps",    "Sweeps/GetSweep",
-                              "Sweeps/GetTable",      "Sweeps/WatchSweep",
-                              "Sweeps/CancelSweep",   "Sweeps/PauseSweep",
-                              "Sweeps/ResumeSweep",   "Sweeps/RetrySweep",
-                              "Sweeps/RemoveSweep",   "Sweeps/RenameSweep",
-                              "Sweeps/GetProvenance", "Sweeps/GetTuning",
-                              "Runs/ListRuns",        "Runs/GetRun",
-                              "Runs/GetMetrics",      "Runs/TailLog",
-                              "Runs/Export",          "Runs/Why",
-                              "Workers/ListWorkers",  "Workers/DrainWorker",
-                              "Workers/GetFleet",     "Workers/PauseFleetQueue",
-                              "WorkerLink/Session",   "Access/WhoAmI",
-                              "Access/CreateToken",   "Access/ListTokens",
-                              "Access/RevokeToken",   "Access/Join",
-                              "Access/ListAudit"};
+constexpr std::array kMethods{"Sweeps/Validate",
+                              "Sweeps/Plan",
+                              "Sweeps/Submit",
+                              "Sweeps/ExtendSweep",
+                              "Sweeps/ListSweeps",
+                              "Sweeps/GetSweep",
+                              "Sweeps/GetTable",
+                              "Sweeps/WatchSweep",
+                              "Sweeps/CancelSweep",
+                              "Sweeps/PauseSweep",
+                              "Sweeps/ResumeSweep",
+                              "Sweeps/RetrySweep",
+                              "Sweeps/RemoveSweep",
+                              "Sweeps/RenameSweep",
+                              "Sweeps/GetProvenance",
+                              "Sweeps/GetTuning",
+                              "Runs/ListRuns",
+                              "Runs/GetRun",
+                              "Runs/GetMetrics",
+                              "Runs/TailLog",
+                              "Runs/Export",
+                              "Runs/Why",
+                              "Workers/ListWorkers",
+                              "Workers/DrainWorker",
+                              "Workers/GetFleet",
+                              "Workers/PauseFleetQueue",
+                              "WorkerLink/Session",
+                              "Access/WhoAmI",
+                              "Access/CreateToken",
+                              "Access/ListTokens",
+                              "Access/RevokeToken",
+                              "Access/Join",
+                              "Access/ListAudit",
+                              "Depot/PutCheckpoint",
+                              "Depot/Get",
+                              "Depot/PutData",
+                              "Depot/PushData",
+                              "Depot/RemoveData",
+                              "Depot/ListData",
+                              "Depot/RepinData"};
 
 /// A scheduler that is asked over a channel of this process.
 class Counter {
@@ -115,8 +138,11 @@ class Counter {
 
   TemporaryFolder folder_;
   scheduler::FakeClock clock_;
-  scheduler::Scheduler scheduler_{
-      {.store = folder_ / "results.db", .watch_interval = 0ms, .trainer = folder_ / "no-trainer"}, clock_};
+  scheduler::Scheduler scheduler_{{.store = folder_ / "results.db",
+                                   .watch_interval = 0ms,
+                                   .trainer = folder_ / "no-trainer",
+                                   .depot = {.limit = 1 << 20, .keep_free = 0}},
+                                  clock_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::GenericStub> stub_;
 };

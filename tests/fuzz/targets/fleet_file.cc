@@ -12,7 +12,8 @@ void read_fleet_file(std::string_view bytes) {
     for (const auto& queue : fleet.queues) {
       require(!queue.name.empty(), "a queue has a name");
       require(queue.min_workers >= 0 && queue.min_workers <= queue.max_workers, "a queue has room");
-      require(queue.time_limit.count() > 0, "a worker's time ends");
+      require(queue.time_limit.count() > 0 || queue.kind == launchers::LauncherKind::kSsh,
+              "a worker's time ends");
     }
   } catch (const sweeps::SweepFileError& error) {
     require(!error.problems().empty(), "a refused file has a problem");

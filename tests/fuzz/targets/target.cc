@@ -13,10 +13,15 @@ std::span<const Target> all_targets() {
   static const std::vector<Target> kAll{
       {"checkpoint", read_checkpoint},
       {"client_call", read_client_call, {"sweeps/demo", "sweeps/examples"}},
-      {"fleet_file", read_fleet_file, {"deploy/fleet-slurm.yaml"}},
+      {"depot_messages", read_depot_messages, {}, 4096, 100},  // a disk waits for each
+      {"fleet_file",
+       read_fleet_file,
+       {"deploy/fleet-slurm.yaml", "deploy/fleet-ssh.yaml", "deploy/kubernetes/fleet.yaml"}},
       {"http_request", read_http_request},
       {"image", read_image, {"tests/data/image_files"}, 1 << 16},
+      {"kept_files", read_kept_files, {}, 4096, 200},
       {"labels", read_labels},
+      {"machine_answers", read_machine_answers},
       {"packed_file", read_packed_file},
       {"safetensors", read_safetensors},
       {"sweep_file", read_sweep_file, {"sweeps/demo", "sweeps/examples", "sweeps/papers"}, 1 << 14},
