@@ -344,6 +344,7 @@ def who_does_not_get_in(fleet, folder, ada, address):
         expect(not any(secret.encode() in text for secret in secrets), f"no token in {log.name}")
 
     # as if the answer to its join had been lost, and its token revoked before it asked again
+    fleet.kill("first")
     (fleet.home / "first" / "token").rename(fleet.home / "first" / "token.joining")
     again = fleet.home / "again.token"
     ada.ablate("token", "create", "--role", "join", "--name", "again", "--out", again)
