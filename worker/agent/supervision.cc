@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/last_words.h"
+#include "worker/agent/leftovers.h"
 
 namespace abl::agent {
 using ablate::v1::Assign;

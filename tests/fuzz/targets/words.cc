@@ -13,6 +13,16 @@
 namespace abl::fuzz {
 namespace {
 
+/// What is said of something that is no token.
+std::string said_of(const std::string& text) {
+  try {
+    (void)access::Token::parse(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
 void read_token(const std::string& text) {
   try {
     const auto token = access::Token::parse(text);
@@ -20,7 +30,8 @@ void read_token(const std::string& text) {
   } catch (const Error& error) {
     require(error.code() == Code::kUnauthenticated, "what is no token lets nobody in");
     require_printable(error.what());
-    require(text.size() < 16 || std::string_view{error.what()}.find(text) == std::string_view::npos,
+    require(text.size() < 16 || std::string_view{error.what()}.find(text) == std::string_view::npos ||
+                said_of("x").find(text) != std::string::npos,  // a piece of the sentence itself
             "what is said of a token has nothing of it");
   }
 }
