@@ -39,6 +39,7 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) {
   name.remove_prefix(kBegin.size());
   name.remove_suffix(kCheckpointEnding.size());
   if (name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (name.size() > 1 && name.front() == '0') return std::nullopt;  // two files would be of one step
   std::int64_t step = 0;
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (failed != std::errc{}) return std::nullopt;  // none, or too many digits

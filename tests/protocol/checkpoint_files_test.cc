@@ -12,9 +12,9 @@ namespace {
 TEST(CheckpointName, IsReadAsItIsWritten) {
   EXPECT_EQ(checkpoint_name(400), "checkpoint-400.safetensors");
   EXPECT_EQ(step_of_checkpoint(checkpoint_name(400)), 400);
-  for (const auto* name :
-       {"checkpoint-.safetensors", "checkpoint--4.safetensors", "checkpoint-4.pt",
-        "checkpoint-4.safetensors.1.tmp", "best.safetensors", "checkpoint-99999999999999999999.safetensors"})
+  for (const auto* name : {"checkpoint-.safetensors", "checkpoint--4.safetensors", "checkpoint-4.pt",
+                           "checkpoint-4.safetensors.1.tmp", "best.safetensors",
+                           "checkpoint-99999999999999999999.safetensors", "checkpoint-0400.safetensors"})
     EXPECT_FALSE(step_of_checkpoint(name)) << name;
 }
 
