@@ -252,8 +252,7 @@ void write_pair(const TlsFiles& files, const Signed& made) {
   if (std::error_code unknown; fs::exists(files.certificate, unknown) && fs::exists(files.key, unknown))
     if (const auto chain = certificates_in(read_file(files.certificate)); !chain.empty())
       before = key_of(chain.front().get(), read_file(files.key));
-  if (!before.empty()) write_secret(files.key, made.key + before);
-  if (before.empty()) write_secret(files.key, made.key);
+  write_secret(files.key, made.key + before);
   write_secret(files.certificate, made.certificate);
   if (!before.empty()) write_secret(files.key, made.key);
 }

@@ -30,13 +30,6 @@ std::vector<Certificate> certificates_in(std::string_view pem) {
   return all;
 }
 
-Key key_in(std::string_view pem) {
-  const Memory memory = memory_of(pem);
-  Key key{PEM_read_bio_PrivateKey(memory.get(), nullptr, refuse_password, nullptr)};
-  ERR_clear_error();
-  return key;
-}
-
 std::vector<Key> keys_in(std::string_view pem) {
   const Memory memory = memory_of(pem);
   std::vector<Key> all;
@@ -44,6 +37,11 @@ std::vector<Key> keys_in(std::string_view pem) {
     all.emplace_back(key);
   ERR_clear_error();  // the end of the text is one
   return all;
+}
+
+Key key_in(std::string_view pem) {
+  auto all = keys_in(pem);
+  return all.empty() ? Key{} : std::move(all.front());
 }
 
 std::string date_of(const ASN1_TIME* time) {

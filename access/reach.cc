@@ -255,8 +255,9 @@ std::string about_certificate(const std::string& address, const Handshake& hands
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
       if (!has_authorities)
         return fmt::format(
-            "the certificate of {} is signed by no authority that this machine knows: pass its fleet's own, "
-            "--ca ca.crt",
+            "the certificate of {} is signed by an authority that this machine does not know: pass the "
+            "fleet's "
+            "own with --ca ca.crt",
             address);
       return fmt::format(
           "the certificate of {} is signed by another authority than the one that is trusted: it is another "

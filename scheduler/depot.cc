@@ -404,7 +404,7 @@ Depot::Piece Depot::get(const std::string& sha256, std::uint64_t offset, std::si
     piece.bytes = Descriptor{path_of(key, true), O_RDONLY}.read(offset, wanted);
   } catch (const Error& error) {
     if (error.code() == Code::kResourceExhausted) throw;  // no descriptors: nothing is known of it
-    log_error("a file of the depot cannot be read and is dropped: {}", error.what());
+    log_error("dropping a file of the depot that cannot be read: {}", error.what());
     forget(Key{key});  // somebody has removed it, or its disk fails: whoever waits for it waits for nothing
     figures_.damaged.add();
     throw Error{Code::kNotFound, "the depot's file cannot be read any more, and is gone"};

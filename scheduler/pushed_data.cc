@@ -41,7 +41,7 @@ PushedData::PushedData(const std::filesystem::path& folder) : file_{folder / "na
     }
   } catch (const std::exception& error) {
     trouble_ = error.what();
-    log_error("{} cannot be read: {}; data sets that were pushed are not offered", file_.string(), trouble_);
+    log_error("cannot read {}: {}; pushed data sets are not offered to workers", file_.string(), trouble_);
     sets_.clear();
   }
 }
@@ -50,8 +50,8 @@ void PushedData::expect_readable() const {
   if (!readable())
     throw Error{
         Code::kFailedPrecondition,
-        fmt::format("{}, which says what was pushed, cannot be read: {}; mend it, or move it away, on "
-                    "the scheduler's machine, and start the scheduler again",
+        fmt::format("the list of pushed data sets, {}, cannot be read: {}; repair it or move it away on the "
+                    "scheduler's machine, then restart the scheduler",
                     file_.string(), trouble_)};
 }
 

@@ -217,8 +217,8 @@ int push_data(Context& context, const std::string& name, const std::string& path
     context.print_json(pushed);
   else
     context.out.line(
-        fmt::format("data '{}' are at the scheduler ({:.1f} MiB, {}): workers without them fetch "
-                    "them for trials that need them",
+        fmt::format("data set '{}' is at the scheduler ({:.1f} MiB, {}): workers without it fetch "
+                    "it for trials that need it",
                     name, in_mib(bytes), fingerprint));
   return kExitOk;
 }

@@ -156,7 +156,9 @@ TEST_F(CoordinatorGangTest, APartThatKeepsFailingHoldsTheTrialWithItsReason) {
     say_part_over(two, run, assigned[0].token(), true, "no way to 10.0.0.1:4711");
     say(one, ended(run, 2, ablate::v1::RunEnded::STATUS_LOST,
                    "worker two, which takes part in it: no way to 10.0.0.1:4711"));
-    if (attempt < 5) EXPECT_LE(seconds_until_assigned(one, two), 30);
+    if (attempt < 5) {
+      EXPECT_LE(seconds_until_assigned(one, two), 30);
+    }
   }
   EXPECT_EQ(seconds_until_assigned(one, two), 100) << "never";
   EXPECT_EQ(trial(1).state, storage::TrialState::kHeld);

@@ -153,10 +153,11 @@ Courier::Outcome Courier::carry(const Item& item, const std::stop_token& stop) {
     int breaks = 0;
     const auto go_on = [&](std::chrono::milliseconds wait) {
       if (wait > 0ms && ++breaks == kMostBreaks)
-        log_warning({{"run", item.run}},
-                    "the checkpoint of step {} of run {} does not get to the scheduler's depot: it gives no "
-                    "answer; it is tried again",
-                    item.file.step, item.run);
+        log_warning(
+            {{"run", item.run}},
+            "the checkpoint of step {} of run {} cannot be uploaded: the scheduler's depot does not answer; "
+            "trying again",
+            item.file.step, item.run);
       if (breaks >= kMostBreaks) return false;
       std::unique_lock lock{mutex_};
       changed_.wait_for(lock, stop, wait, [&] { return !connected_; });

@@ -164,8 +164,10 @@ DataCache::Held Agent::fetch_data(const Assign& assign, const std::function<bool
 
 void Agent::bring(std::uint32_t run, bool wanted, const std::function<bool()>& go_on) {
   if (!courier_.bring(run, wanted, kBringing, go_on))
-    log_warning({{"run", run}},
-                "run {} ends before its newest checkpoint is in the scheduler's depot: it follows", run);
+    log_warning(
+        {{"run", run}},
+        "run {} ends before its newest checkpoint was uploaded to the scheduler's depot; the upload goes on",
+        run);
 }
 
 void Agent::vacated(std::uint32_t run) {
@@ -230,7 +232,7 @@ void Agent::assign_part(State& state, const Assign& assign) {
   if (parts_.has(assign.run()) || state.waiting_parts.contains(assign.run())) return;  // said again
   std::string why_not = cannot_run(state, assign);
   if (why_not.empty() && options_.runs.address.empty())
-    why_not = "this worker takes no part in trials of several: start it with --address";
+    why_not = "this worker takes no part in trials over several workers: start it with --address";
   if (!why_not.empty()) return say_part_over(state, assign.run(), assign.token(), why_not);
   state.waiting_parts.emplace(assign.run(), assign);
   start_waiting(state);
@@ -304,7 +306,7 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return "no ablate-trainer: start the worker with --trainer PATH";
   const bool pushed = !assign.data_sha256().empty() && !options_.pushed_data.empty();
   if (pushed && !assign.argv().empty() && options_.runs.confinement.user)
-    return fmt::format("data '{}' that were pushed cannot be read by the user of commands (--run-as)",
+    return fmt::format("the pushed data set '{}' cannot be read by the user that runs commands (--run-as)",
                        assign.data());
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()) && !pushed)
     return fmt::format("unknown data set '{0}': start the worker with --data {0}=FOLDER", assign.data());
