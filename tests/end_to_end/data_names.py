@@ -64,7 +64,7 @@ def pushed(fleet):
     refused = fleet.ablate("data", "push", "colours", fleet.home / "absent", check=False)
     expect(refused.returncode == 2 and "no such folder or file" in refused.stderr, refused.stderr.strip())
     said = fleet.ablate("data", "push", "colours", fleet.home / "images").stdout
-    expect("workers without them fetch them" in said, said.strip())
+    expect("workers without it fetch it" in said, said.strip())
     fleet.ablate("data", "push", "colours", fleet.home / "images")  # the same again changes nothing
     fleet.wait_for("early")
     trial = fleet.trials("early")[0]
