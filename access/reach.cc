@@ -122,7 +122,9 @@ Plain ask_plainly(const std::string& address) {
   if (!line.there()) return Plain::kSilent;
   if (::send(line.fd(), kPreface.data(), kPreface.size(), MSG_NOSIGNAL) < 0) return Plain::kElse;
   std::array<char, 16> answer{};
-  const ssize_t size = ::recv(line.fd(), answer.data(), answer.size(), 0);
+  ssize_t size = 0;
+  do size = ::recv(line.fd(), answer.data(), answer.size(), 0);
+  while (size < 0 && errno == EINTR);
   if (size < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Plain::kSilent : Plain::kElse;
   const std::string_view said{answer.data(), static_cast<std::size_t>(size)};
   if (said.starts_with("HTTP/1")) return Plain::kHttp;
@@ -210,8 +212,13 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   SSL_set_fd(session.get(), line.fd());
   ERR_clear_error();
   const WithoutSigpipe quiet;
-  const int result = SSL_connect(session.get());
-  const int error = SSL_get_error(session.get(), result);
+  int result = 0, error = 0;
+  do {
+    errno = 0;
+    result = SSL_connect(session.get());
+    error = SSL_get_error(session.get(), result);
+    // a socket with a time limit is interrupted when its process goes on after a stop, and that is no silence
+  } while (error == SSL_ERROR_WANT_READ && errno == EINTR);
   handshake.done = result == 1;
   handshake.closed = error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN ||
                      ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;

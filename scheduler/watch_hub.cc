@@ -264,8 +264,13 @@ void WatchedSweep::work(storage::Database& db, Marks marks) {
     const std::lock_guard lock{mutex_};
     if (failed_) return;
   }
-  const grpc::Status status = status_of([&] { look(db, std::move(marks)); });
-  if (!status.ok()) fail(status);
+  grpc::Status status = status_of([&] { look(db, std::move(marks)); });
+  if (status.ok()) return;
+  // its table is read by its name, which may have become another's since the rest was read
+  if (const auto known = id())
+    if (grpc::Status gone = status_of([&] { check_still_there(db, *known, name_); }); !gone.ok())
+      status = std::move(gone);
+  fail(status);
 }
 
 void WatchedSweep::look(storage::Database& db, Marks marks) {

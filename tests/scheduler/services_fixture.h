@@ -41,7 +41,7 @@ inline SweepFile file_of(const std::string& name, std::string text = kSweep) {
 
 /// A deadline far beyond what any call takes: a hanging test ends.
 struct Patience : grpc::ClientContext {
-  Patience() { set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60}); }
+  Patience() { set_deadline(std::chrono::system_clock::now() + std::chrono::minutes{4}); }
 };
 
 /// A worker's stream that follows the script of a test.

@@ -2,7 +2,13 @@
 // The dashboard as people use it, in a real browser. SCREENSHOTS=folder keeps pictures of its pages.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { missing, openPage, startBrowser, startDashboard } from "./fixture.mjs";
+import {
+  missing,
+  openPage,
+  settles,
+  startBrowser,
+  startDashboard,
+} from "./fixture.mjs";
 import { takePictures } from "./pictures.mjs";
 
 const kScreenshots = process.env.SCREENSHOTS;
@@ -70,32 +76,40 @@ describe("the dashboard", { skip: missing() }, () => {
           .then((t) => t.includes("baseline")),
         true,
       );
-      assert.equal(
-        await page
-          .getByRole("img", {
-            name: /Line chart of val\/top1 over 600 optimiser steps/,
-          })
-          .count(),
-        1,
+      await settles(async () =>
+        assert.equal(
+          await page
+            .getByRole("img", {
+              name: /Line chart of val\/top1 over 600 optimiser steps/,
+            })
+            .count(),
+          1,
+        ),
       );
     }));
 
   test("sorts by keyboard, and the address keeps the order", () =>
     on("/sweeps/msf-sharing", async (page) => {
       await page.locator("table.ablation tbody tr").first().waitFor();
-      assert.deepEqual((await rowIds(page)).slice(0, 2), ["orig", "a"]);
+      const rowsBegin = (...ids) =>
+        settles(async () =>
+          assert.deepEqual((await rowIds(page)).slice(0, ids.length), ids),
+        );
+      const rowsEndWithA = () =>
+        settles(async () => assert.equal((await rowIds(page)).at(-1), "a"));
+      await rowsBegin("orig", "a");
       const link = page.locator("table.ablation thead a", { hasText: "here" });
       await link.focus();
       await page.keyboard.press("Enter");
       await page.waitForURL(/sort=params/);
-      assert.equal((await rowIds(page))[0], "a");
+      await rowsBegin("a");
       await link.focus();
       await page.keyboard.press("Enter");
       await page.waitForURL(/sort=-params/);
-      assert.equal((await rowIds(page)).at(-1), "a");
+      await rowsEndWithA();
       await page.reload();
       await page.locator("table.ablation th[aria-sort=descending]").waitFor();
-      assert.equal((await rowIds(page)).at(-1), "a");
+      await rowsEndWithA();
     }));
 
   test("follows what is published without a reload", () =>
@@ -127,7 +141,7 @@ describe("the dashboard", { skip: missing() }, () => {
       await row.locator("a.value").first().click();
       await page.waitForURL(/row=f/);
       const trials = page.locator("table.trials tbody tr");
-      assert.equal(await trials.count(), 2);
+      await settles(async () => assert.equal(await trials.count(), 2));
       await trials
         .last()
         .getByRole("link", { name: /^run \d+/ })
@@ -139,10 +153,14 @@ describe("the dashboard", { skip: missing() }, () => {
         .getByText('"QKKKQ"')
         .waitFor();
       await page.getByRole("log").getByText("resumed at step 300").waitFor();
-      assert.equal(
-        await page.getByText("worker cellar-3 was not heard for 30 s").count(),
-        1,
-        "the lost attempt is told",
+      await settles(async () =>
+        assert.equal(
+          await page
+            .getByText("worker cellar-3 was not heard for 30 s")
+            .count(),
+          1,
+          "the lost attempt is told",
+        ),
       );
     }));
 
@@ -157,11 +175,13 @@ describe("the dashboard", { skip: missing() }, () => {
           document.querySelector("[role=log]").innerText.length > length,
         before,
       );
-      assert.equal(
-        await log.evaluate(
-          (e) => e.scrollHeight - e.scrollTop - e.clientHeight < 4,
+      await settles(async () =>
+        assert.equal(
+          await log.evaluate(
+            (e) => e.scrollHeight - e.scrollTop - e.clientHeight < 4,
+          ),
+          true,
         ),
-        true,
       );
     }));
 
@@ -169,7 +189,7 @@ describe("the dashboard", { skip: missing() }, () => {
     on("/sweeps/msf-sharing?metric=loss", async (page) => {
       await page.getByRole("button", { name: "Show as table" }).first().click();
       const table = page.getByRole("region", { name: "val/loss as a table" });
-      assert.ok((await table.locator("tbody tr").count()) >= 12);
+      await table.locator("tbody tr").nth(11).waitFor();
       await page.getByRole("button", { name: "Show as chart" }).click();
       await page.getByRole("img", { name: /val\/loss/ }).waitFor();
     }));
@@ -182,7 +202,9 @@ describe("the dashboard", { skip: missing() }, () => {
       await button.focus();
       await page.keyboard.press("Space");
       await page.waitForURL(/hide=orig/);
-      assert.equal(await button.getAttribute("aria-pressed"), "false");
+      await settles(async () =>
+        assert.equal(await button.getAttribute("aria-pressed"), "false"),
+      );
       await page.getByRole("img", { name: /val\/top1 .* 6 lines/ }).waitFor();
     }));
 
@@ -336,10 +358,12 @@ describe("the dashboard", { skip: missing() }, () => {
             .locator(".scroll.tall")
             .first()
             .evaluate((e) => (e.scrollLeft = 200));
-          assert.equal(
-            (await name.boundingBox()).x,
-            before,
-            "the row's name stays",
+          await settles(async () =>
+            assert.equal(
+              (await name.boundingBox()).x,
+              before,
+              "the row's name stays",
+            ),
           );
         },
         { viewport },
@@ -408,12 +432,16 @@ describe("a dashboard whose server is frozen", { skip: missing() }, () => {
     await page.getByText("Live", { exact: true }).waitFor();
     dashboard.freeze();
     await page.getByText(/No connection to the server since/).waitFor();
-    assert.equal(await page.getByText("Live", { exact: true }).count(), 0);
+    await settles(async () =>
+      assert.equal(await page.getByText("Live", { exact: true }).count(), 0),
+    );
     dashboard.thaw();
     await page.getByText("Live", { exact: true }).waitFor();
-    assert.equal(
-      await page.getByText(/No connection to the server since/).count(),
-      0,
+    await settles(async () =>
+      assert.equal(
+        await page.getByText(/No connection to the server since/).count(),
+        0,
+      ),
     );
     await browser.close();
     await dashboard.stop();

@@ -64,11 +64,24 @@ export async function openPage(browser, options = {}) {
     ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) problems.push(message.text());
   });
   return { page, problems };
+}
+
+/** Runs `check`, which asserts at once what a page may still be drawing, until it passes; its last failure after 60 s. */
+export async function settles(check) {
+  const until = Date.now() + 60_000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await new Promise((again) => setTimeout(again, 50));
+    }
+  }
 }

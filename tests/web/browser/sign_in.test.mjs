@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { missing, openPage, startBrowser, startDashboard } from "./fixture.mjs";
+import { missing, openPage, settles, startBrowser, startDashboard } from "./fixture.mjs";
 
 describe("signing in", { skip: missing() }, () => {
   let dashboard;
@@ -44,7 +44,7 @@ describe("signing in", { skip: missing() }, () => {
       await page.getByRole("alert").filter({ hasText: "this token is not known here" }).waitFor();
       await type(page, "abl_vera");
       await heading(page, "msf-sharing");
-      assert.equal(pathOf(page), "/sweeps/msf-sharing");
+      await settles(async () => assert.equal(pathOf(page), "/sweeps/msf-sharing"));
       await page.locator(".live-live").waitFor();
       await page.getByText("vera").waitFor();
       assert.equal(await page.evaluate(() => document.cookie), "", "no script sees the cookie");
@@ -53,7 +53,7 @@ describe("signing in", { skip: missing() }, () => {
       await page.getByRole("button", { name: "Sign out" }).click();
       await heading(page, "Sign in to ablate");
       await page.goto(new URL("/workers", dashboard.url).href);
-      assert.equal(pathOf(page), "/sign-in");
+      await settles(async () => assert.equal(pathOf(page), "/sign-in"));
     }));
 
   test("says on an open page that the session has ended, and leads to the form", () =>
@@ -107,7 +107,7 @@ describe("signing in", { skip: missing() }, () => {
         await page.goto(`http://localhost:${other.address().port}/`);
         await page.getByRole("link", { name: "workers" }).click();
         await heading(page, "Workers");
-        assert.equal(pathOf(page), "/workers");
+        await settles(async () => assert.equal(pathOf(page), "/workers"));
       } finally {
         other.close();
       }
