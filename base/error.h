@@ -38,6 +38,13 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
+/// A file is not the one that is wanted, by its digest: somebody may have exchanged it, and another machine
+/// may have the right one.
+class OtherFile : public Error {
+ public:
+  explicit OtherFile(const std::string& message) : Error{Code::kFailedPrecondition, message} {}
+};
+
 /// An Error with the text of `errno`: "cannot open FILE: No such file or directory".
 Error system_error(const std::string& what, int error_number);
 

@@ -19,6 +19,20 @@ NamedPaths parse_named_paths(const NamedPathFlag& flag, const std::vector<std::s
   return paths;
 }
 
+std::string plugin_key(std::string_view name) { return fmt::format("{}{}", kPluginPrefix, name); }
+
+bool is_plugin(std::string_view key) { return key.starts_with(kPluginPrefix); }
+
+std::string_view kind_of_file(std::string_view key) { return is_plugin(key) ? "plugin" : "weights"; }
+
+std::string_view name_of_file(std::string_view key) {
+  return is_plugin(key) ? key.substr(kPluginPrefix.size()) : key;
+}
+
+std::string flag_of_file(std::string_view key) {
+  return fmt::format("{} {}=FILE", is_plugin(key) ? kPluginFlag.flag : kWeightsFlag.flag, name_of_file(key));
+}
+
 void expect_there(const NamedPathFlag& flag, const NamedPaths& paths) {
   std::error_code unreadable;
   for (const auto& [name, path] : paths)

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace abl {
@@ -19,6 +20,19 @@ inline constexpr NamedPathFlag kDataFlag{"--data", "folder or packed file",
                                          "NAME=FOLDER, such as cifar10=/data/cifar10"};
 inline constexpr NamedPathFlag kWeightsFlag{
     "--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors"};
+
+inline constexpr NamedPathFlag kPluginFlag{
+    "--plugin", "file", "NAME=FILE, such as linear-attention=/plugins/linear_attention.so"};
+
+/// What a trial takes from its worker by name is weights, or a plugin: that has "plugin:" before its name,
+/// which no name of weights has.
+inline constexpr std::string_view kPluginPrefix = "plugin:";
+std::string plugin_key(std::string_view name);  ///< "linear" -> "plugin:linear"
+bool is_plugin(std::string_view key);
+std::string_view kind_of_file(std::string_view key);  ///< "plugin" or "weights"
+std::string_view name_of_file(std::string_view key);  ///< "linear" of "plugin:linear"
+/// "--plugin linear=FILE", "--weights deit=FILE": how a worker gets it.
+std::string flag_of_file(std::string_view key);
 
 using NamedPaths = std::map<std::string, std::filesystem::path>;
 

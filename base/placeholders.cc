@@ -15,7 +15,8 @@ std::string_view braced_name(std::string_view text) {
 }
 
 bool is_place(std::string_view name) {
-  return name == "seed" || name == "run_dir" || name == "data" || name.starts_with("params.");
+  return name == "seed" || name == "run_dir" || name == "data" || name == "checkpoint" ||
+         name.starts_with("params.");
 }
 
 }  // namespace

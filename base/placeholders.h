@@ -9,9 +9,9 @@
 namespace abl {
 
 /// Places in an argument of a command that are filled in when a trial starts: `{params.lr}`, `{seed}`,
-/// `{run_dir}` and `{data}`. `{{` stands for one brace; every other brace, and whatever follows a `$`, is
-/// itself.
-/// Returns: what stands between the braces of each place, in order.
+/// `{run_dir}`, `{data}` and, where it goes on from one, `{checkpoint}`. `{{` stands for one brace; every
+/// other brace, and whatever follows a `$`, is itself. Returns: what stands between the braces of each place,
+/// in order.
 std::vector<std::string> placeholders(std::string_view text);
 
 /// The text with its places filled in and `{{` as one brace. What `value_of` returns is taken as it is: never

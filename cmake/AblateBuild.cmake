@@ -20,10 +20,12 @@ find_package(Threads REQUIRED)
 
 find_program(ABLATE_CCACHE ccache)
 if(ABLATE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # pch_defines and time_macros are what ccache needs to cache files that use a precompiled header
+  # pch_defines and time_macros are what ccache needs to cache files that use a precompiled header. CCACHE_DEPEND: it knows a file by the
+  # headers that the compiler names, and does not preprocess it first, which would find the precompiled header of before a change. It reads
+  # them after the compiler has finished: only exact file times (no sloppiness for mtime or ctime) keep out a file that was edited meanwhile
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} "${ABLATE_CCACHE}")
+      CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_DEPEND=1 "${ABLATE_CCACHE}")
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 find_program(ABLATE_MOLD mold)

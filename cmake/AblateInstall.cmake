@@ -27,6 +27,9 @@ install(DIRECTORY sweeps/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/sweeps" C
         FILES_MATCHING PATTERN "*.yaml")
 # at the same place from sweeps/examples/command.yaml as in the tree: it names the folder
 install(FILES docs/examples/command_trial.py DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/docs/examples" COMPONENT documentation)
+# the package for scripts and notebooks: pip install PREFIX/share/ablate/python
+install(DIRECTORY python/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/python" COMPONENT documentation
+        FILES_MATCHING PATTERN "*.py" PATTERN "pyproject.toml" PATTERN "__pycache__" EXCLUDE)
 
 # abl_install_output(FILE PROGRAM ARGUMENTS…): what a built program prints, as a file of the tree. HOME=~ stands in its defaults.
 function(abl_install_output file program)
@@ -57,20 +60,25 @@ endforeach()
 # Development: the models as a library, for find_package(ablate) and abl::models (docs/models.md).
 if(TARGET abl_models)
   set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/ablate")
-  foreach(_library IN ITEMS fmt digests base choices safetensors_layout models)
+  foreach(_library IN ITEMS fmt digests base choices safetensors_layout models plugin)
     set_target_properties(abl_${_library} PROPERTIES EXPORT_NAME ${_library})
   endforeach()
   target_compile_features(abl_base PUBLIC cxx_std_20)
-  install(TARGETS abl_fmt abl_digests abl_base abl_choices abl_safetensors_layout abl_models EXPORT ablate
+  install(TARGETS abl_fmt abl_digests abl_base abl_choices abl_safetensors_layout abl_models abl_plugin EXPORT ablate
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
   install(EXPORT ablate NAMESPACE abl:: FILE ablateTargets.cmake DESTINATION "${_package}" COMPONENT development)
   foreach(_folder IN ITEMS base models)
     install(DIRECTORY ${_folder} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ablate" COMPONENT development
             FILES_MATCHING PATTERN "*.h")
   endforeach()
+  install(FILES "${CMAKE_BINARY_DIR}/models/plugins/interface.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ablate/models/plugins"
+          COMPONENT development)
+  install(FILES data/own_format.h "${CMAKE_BINARY_DIR}/data/format_interface.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ablate/data"
+          COMPONENT development)
+  install(FILES images/image.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ablate/images" COMPONENT development)
   include(CMakePackageConfigHelpers)
   configure_package_config_file(cmake/ablateConfig.cmake.in "${CMAKE_BINARY_DIR}/ablateConfig.cmake" INSTALL_DESTINATION "${_package}")
   write_basic_package_version_file("${CMAKE_BINARY_DIR}/ablateConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-  install(FILES "${CMAKE_BINARY_DIR}/ablateConfig.cmake" "${CMAKE_BINARY_DIR}/ablateConfigVersion.cmake" cmake/FindLibTorch.cmake
+  install(FILES "${CMAKE_BINARY_DIR}/ablateConfig.cmake" "${CMAKE_BINARY_DIR}/ablateConfigVersion.cmake" cmake/FindLibTorch.cmake cmake/AblatePlugin.cmake
           DESTINATION "${_package}" COMPONENT development)
 endif()

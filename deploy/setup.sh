@@ -5,7 +5,8 @@
 #   1. Debian packages (deploy/packages.txt), those that are missing, with root or sudo;
 #   2. LibTorch: PyTorch's wheel in .deps/python, unless $ABLATE_PYTHON has one;
 #   3. Node for the dashboard: the one on the PATH if it is new enough, otherwise one in .deps/node;
-#   4. with --tests, timm and what it imports (deploy/python-tests.txt): the models are held against it.
+#   4. with --tests, timm and what it imports (deploy/python-tests.txt): the models are held against it;
+#   5. with --tests, what scripts and notebooks use (deploy/python-packages.txt), where it can be had.
 # Run it as often as you like: what is there is left alone. Everything but the packages stays inside the checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -75,7 +76,7 @@ setup_torch() {
   fi
 }
 
-beside() {  # .deps/python-tests: an environment of its own that also sees the packages of the python $1
+beside() {  # $2: an environment of its own that also sees the packages of the python $1
   local folders link
   folders=$("$1" - <<'PY'
 import os, sys, sysconfig
@@ -84,11 +85,11 @@ for folder in sys.path:
         print(folder)
 PY
   )
-  link=$(echo .deps/python-tests/lib/python*/site-packages)/beside.pth
+  link=$(echo "$2"/lib/python*/site-packages)/beside.pth
   [ "$(cat "$link" 2>/dev/null)" = "$folders" ] && return
-  say "Python environment in .deps/python-tests, beside that of $1"
-  "$1" -m venv --clear .deps/python-tests
-  echo "$folders" > "$(echo .deps/python-tests/lib/python*/site-packages)/beside.pth"
+  say "Python environment in $2, beside that of $1"
+  "$1" -m venv --clear "$2"
+  echo "$folders" > "$(echo "$2"/lib/python*/site-packages)/beside.pth"
 }
 
 matching_packages() {  # deploy/python-tests.txt for the PyTorch of the python $1: torchvision 0.28 belongs to 2.13, 0.27 to 2.12
@@ -107,7 +108,7 @@ setup_ground_truth() {  # what tests/parity imports: into .deps/python; $ABLATE_
   local python=${ABLATE_PYTHON:-.deps/python/bin/python} packages
   "$python" tests/parity/environment.py 2>/dev/null && return
   if [ -n "${ABLATE_PYTHON:-}" ]; then
-    beside "$python"
+    beside "$python" .deps/python-tests
     python=.deps/python-tests/bin/python
     $python tests/parity/environment.py 2>/dev/null && return
   fi
@@ -116,6 +117,36 @@ setup_ground_truth() {  # what tests/parity imports: into .deps/python; $ABLATE_
   $python -m pip install --quiet --disable-pip-version-check --no-deps "${packages[@]}" ||
     die "pip could not install: ${packages[*]}"
   $python tests/parity/environment.py || die "the packages for the ground truth are not complete"
+}
+
+has_packages() {  # whether the python $1 has all of deploy/python-packages.txt
+  [ -x "$1" ] && "$1" - <<'PY' 2>/dev/null
+import importlib.metadata
+for line in open("deploy/python-packages.txt"):
+    package, _, pinned = line.strip().partition("==")
+    if pinned and not line.startswith("#") and importlib.metadata.version(package) != pinned:
+        raise SystemExit(1)
+PY
+}
+
+setup_packages() {  # into .deps/python-packages, which sees PyTorch and keeps pip from another one
+  local base=${ABLATE_PYTHON:-.deps/python/bin/python} python=.deps/python-packages/bin/python kept
+  [ -z "${ABLATE_PYTHON:-}" ] || [ ! -x .deps/python-tests/bin/python ] || base=.deps/python-tests/bin/python
+  beside "$base" .deps/python-packages
+  has_packages $python && return
+  kept=$(mktemp)
+  "$base" - > "$kept" <<'PY'
+import importlib.metadata
+for package in ("numpy", "safetensors", "timm", "torch", "torchvision"):
+    try:
+        print(f"{package}=={importlib.metadata.version(package)}")
+    except importlib.metadata.PackageNotFoundError:
+        pass
+PY
+  say "Lightning, transformers, pandas and others into .deps/python-packages (for the tests of python/ablate; 600 MB)"
+  $python -m pip install --quiet --disable-pip-version-check --constraint "$kept" --requirement deploy/python-packages.txt ||
+    say "pip could not install deploy/python-packages.txt: tests that need them are skipped"
+  rm -f "$kept"
 }
 
 node_is_new_enough() {
@@ -146,5 +177,6 @@ setup_node() {
 install_packages $(packages)
 [ "$torch" = no ] || setup_torch
 [ "$torch" = no ] || [ "$tests" = no ] || setup_ground_truth
+[ "$torch" = no ] || [ "$tests" = no ] || setup_packages
 [ "$web" = no ] || setup_node
 say "Set-up is complete"
