@@ -76,22 +76,26 @@ Mismatch check_one(Json& value, const Accepted& accepted) {
     case Kind::kBool:
       return check_bool(value);
     case Kind::kIntegerList:  // accept_list
+    case Kind::kNumberList:
       break;
   }
   return {};
 }
 
-bool accept_list(const Range& range, const std::string& path, Json& value, std::vector<Problem>& problems) {
+bool accept_list(const Accepted& accepted, const std::string& path, Json& value,
+                 std::vector<Problem>& problems) {
+  const Range& range = accepted.range;
+  const bool whole = accepted.kind == Kind::kIntegerList;
   if (!value.is_array() || value.empty() || value.size() > kMostEntries) {
     problems.push_back({path,
-                        fmt::format("expected a list of 1 to {} whole numbers, each {}; got {}", kMostEntries,
-                                    range.text(), value.dump()),
+                        fmt::format("expected a list of 1 to {} {}, each {}; got {}", kMostEntries,
+                                    whole ? "whole numbers" : "numbers", range.text(), value.dump()),
                         {}});
     return false;
   }
   const std::size_t before = problems.size();
   for (std::size_t i = 0; i < value.size(); ++i) {
-    const Mismatch mismatch = check_number(value[i], true, range);
+    const Mismatch mismatch = check_number(value[i], whole, range);
     if (!mismatch.message.empty())
       problems.push_back({fmt::format("{}.{}", path, i + 1), mismatch.message, {}});
   }
@@ -104,6 +108,11 @@ std::string Range::text() const {
   if (without_low) return fmt::format("above {}", canonical_number(low));
   if (std::isinf(high)) return fmt::format("at least {}", canonical_number(low));
   return fmt::format("{} to {}", canonical_number(low), canonical_number(high));
+}
+
+std::string wrong_sha256(const std::string& text) {
+  const bool is_right = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.empty() || is_right ? "" : "expected a SHA-256 of 64 hexadecimal digits (0-9, a-f)";
 }
 
 std::string_view name_of(Kind kind) {
@@ -119,13 +128,16 @@ std::string_view name_of(Kind kind) {
       return "truth value";
     case Kind::kIntegerList:
       return "list of whole numbers";
+    case Kind::kNumberList:
+      return "list of numbers";
   }
   return {};
 }
 
 bool accept_value(const Accepted& accepted, const std::string& path, Json& value,
                   std::vector<Problem>& problems) {
-  if (accepted.kind == Kind::kIntegerList) return accept_list(accepted.range, path, value, problems);
+  if (accepted.kind == Kind::kIntegerList || accepted.kind == Kind::kNumberList)
+    return accept_list(accepted, path, value, problems);
   const Mismatch mismatch = check_one(value, accepted);
   if (mismatch.message.empty()) return true;
   problems.push_back({path, mismatch.message, mismatch.nearest});

@@ -40,13 +40,15 @@ inline constexpr Range kFraction{0, 1};
 inline constexpr Range kFromOne{1, 1e9};
 inline constexpr Range kCount{0, 1e9};
 
-enum class Kind { kInteger, kNumber, kText, kBool, kIntegerList, kEnum };
+enum class Kind { kInteger, kNumber, kText, kBool, kIntegerList, kNumberList, kEnum };
 std::string_view name_of(Kind kind);
 
 inline constexpr std::size_t kMostEntries = 8;  // of a list: there is one entry for each stage of a model
 
 /// What is wrong with a text that has a form of its own; empty where nothing is.
 using TextForm = std::string (*)(const std::string& text);
+/// Of a digest, or nothing.
+std::string wrong_sha256(const std::string& text);
 
 /// The values that a key accepts.
 struct Accepted {
@@ -99,7 +101,7 @@ template <class Section>
 struct Field {
   std::string_view name;
   std::variant<int Section::*, std::int64_t Section::*, double Section::*, std::string Section::*,
-               bool Section::*, std::vector<int> Section::*, Choice<Section>>
+               bool Section::*, std::vector<int> Section::*, std::vector<double> Section::*, Choice<Section>>
       member;
   std::string_view sentence;
   std::vector<std::string> families{};  ///< of models for which the key has meaning; empty: all
@@ -139,8 +141,8 @@ struct Field {
   Json default_value(const Section& section) const { return derived ? derived(section) : get(Section{}); }
   Kind kind() const {
     using enum Kind;
-    constexpr Kind kKinds[] = {kInteger, kInteger,     kNumber, kText,
-                               kBool,    kIntegerList, kEnum};  // of `member`
+    constexpr Kind kKinds[] = {kInteger, kInteger,     kNumber,     kText,
+                               kBool,    kIntegerList, kNumberList, kEnum};  // of `member`
     return kKinds[member.index()];
   }
   Accepted accepted() const {

@@ -120,6 +120,38 @@ constexpr std::string_view name_of(Schedule schedule) {
   return {};
 }
 
+/// What the labels of a batch are compared by.
+enum class Loss {
+  kCrossEntropy,
+  kBinaryCrossEntropy,  ///< each class by itself
+};
+
+constexpr std::string_view name_of(Loss loss) {
+  switch (loss) {
+    case Loss::kCrossEntropy:
+      return "cross-entropy";
+    case Loss::kBinaryCrossEntropy:
+      return "binary-cross-entropy";
+  }
+  return {};
+}
+
+/// How a learning rate follows the size of the batch.
+enum class LrScaling {
+  kLinear,
+  kSqrt,  ///< with its square root
+};
+
+constexpr std::string_view name_of(LrScaling scaling) {
+  switch (scaling) {
+    case LrScaling::kLinear:
+      return "linear";
+    case LrScaling::kSqrt:
+      return "sqrt";
+  }
+  return {};
+}
+
 /// What of a teacher is learned: nothing, its most likely class, all its probabilities.
 enum class Distillation { kNone, kHard, kSoft };
 

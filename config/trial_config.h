@@ -27,6 +27,15 @@ struct EmbeddingSpelling : models::EmbeddingChoice {
   bool operator==(const EmbeddingSpelling&) const = default;
 };
 
+/// Code of the user's own in a model (models/plugins).
+struct PluginConfig {
+  std::string name;            ///< logical: each worker says where its file lies; empty: no plugin
+  std::string sha256;          ///< of that file
+  std::string options = "{}";  ///< its own keys as canonical JSON: a text, number or truth value each
+
+  bool operator==(const PluginConfig&) const = default;
+};
+
 /// A backbone with every dimension filled in (a preset is data: it is resolved before it gets here). A key
 /// that is of no meaning for the family keeps its default.
 struct ModelConfig {
@@ -35,15 +44,18 @@ struct ModelConfig {
 
   int dim = 0, depth = 0, heads = 0;  ///< of Swin, dim is the first stage's
   int dim_head = 64;                  ///< simple-vit
-  int mlp_dim = 0;       ///< simple-vit, key-vit: hidden width of the MLP; 4 · dim where nothing is said
-  int mlp_ratio = 4;     ///< vit, swin, swin-v2, xcit: the same as a multiple of the width
-  int patch = 16;        ///< where there are tokens
-  bool qkv_bias = true;  ///< vit
+  int mlp_dim = 0;         ///< simple-vit, key-vit: hidden width of the MLP; 4 · dim where nothing is said
+  int mlp_ratio = 4;       ///< vit, swin, swin-v2, xcit: the same as a multiple of the width
+  int patch = 16;          ///< where there are tokens
+  bool qkv_bias = true;    ///< vit
+  double layer_scale = 0;  ///< vit: initial value; 0: none
+  bool class_position = true;       ///< vit: whether the class token has a position
+  bool distillation_token = false;  ///< vit
 
-  std::vector<int> stage_depths;       ///< swin, swin-v2, resnet, regnet
-  std::vector<int> stage_heads;        ///< swin, swin-v2
-  std::vector<int> stage_widths;       ///< resnet, whose stages' outputs are 4 times as wide, and regnet
-  int window = 7;                      ///< swin, swin-v2: side, in tokens
+  std::vector<int> stage_depths;  ///< swin, swin-v2, resnet, regnet
+  std::vector<int> stage_heads;   ///< swin, swin-v2
+  std::vector<int> stage_widths;  ///< resnet, of whose bottlenecks outputs are 4 times as wide, and regnet
+  int window = 7;                 ///< swin, swin-v2: side, in tokens
   std::vector<int> pretrained_window;  ///< swin-v2: of each stage that of the weights; empty: the same
   bool assumes_window = false;  ///< nobody wrote `pretrained_window`: it is that of the preset's weights
 
@@ -52,6 +64,7 @@ struct ModelConfig {
   bool tokens_norm = true;  ///< xcit: class attention normalises all tokens
   int class_blocks = 2;     ///< xcit
 
+  bool bottleneck = true;                ///< resnet
   int cardinality = 1, base_width = 64;  ///< resnet: groups of the 3 × 3 convolutions, and their width
   int group_width = 0;                   ///< regnet
 
@@ -61,6 +74,8 @@ struct ModelConfig {
   std::vector<models::KeyChoice> key;              ///< key-vit, swin, swin-v2: one for each layer
   std::vector<EmbeddingSpelling> embedding;        ///< xcit: one for each block
   std::vector<models::XcitChoice> block;           ///< xcit: one for each block, `embedding` left empty
+
+  PluginConfig plugin;  ///< vit: in place of the attention; plugin: the whole model
 };
 
 struct DataConfig {
@@ -74,6 +89,8 @@ struct DataConfig {
   double held_out = 0;
   Damaged damaged = Damaged::kFail;
   Decode decode = Decode::kFull;
+  std::vector<double> mean{0.485, 0.456, 0.406};  ///< of red, green and blue, 1 being full: ImageNet's
+  std::vector<double> std{0.229, 0.224, 0.225};   ///< their standard deviation
 };
 
 struct RecipeConfig {
@@ -86,6 +103,11 @@ struct RecipeConfig {
 
   Optimiser optimiser = Optimiser::kAdamW;
   double lr = 0;  ///< peak
+  // how it was written: `lr` is what they come to, or they are 0
+  double lr_base = 0;  ///< peak for a batch of `lr_base_batch` images
+  int lr_base_batch = 256;
+  LrScaling lr_scaling = LrScaling::kLinear;  ///< derived: by the square root for AdamW
+  double layer_decay = 1;  ///< by what each layer's learning rate is smaller than that of the one above it
   double weight_decay = 0;
   Decay decay = Decay::kMatrices;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
@@ -99,11 +121,16 @@ struct RecipeConfig {
   std::vector<int> step_epochs;  ///< where schedule: step goes down
   double step_factor = 0.1;
 
+  Loss loss = Loss::kCrossEntropy;
+  double target_threshold =
+      0;  ///< of binary-cross-entropy: targets above it are 1, others 0; 0 = as they are
   double label_smoothing = 0;
   double clip_norm = 0;  ///< 0 = off
   double ema = 0;        ///< decay of the average of the weights that is evaluated too; 0 = none
   double drop_path = 0;
   models::DropPathRule drop_path_rule = models::DropPathRule::kLinear;
+  double dropout = 0;           ///< of features before the head
+  double position_dropout = 0;  ///< of tokens once their positions are added
 
   Distillation distillation = Distillation::kNone;
   std::string teacher;          ///< preset
@@ -122,7 +149,8 @@ struct RecipeConfig {
   double color_jitter = 0;  ///< brightness, contrast, saturation
   Appearance appearance = Appearance::kNone;
   std::string randaugment = "none";  ///< none | rand-m9-mstd0.5-inc1, …
-  double random_erasing = 0;         ///< probability
+  bool trivial_augment = false;
+  double random_erasing = 0;  ///< probability
   int repeated_augmentation = 1;
 
   MixingKind mixing = MixingKind::kNone;
@@ -131,7 +159,9 @@ struct RecipeConfig {
   double cutmix_share = 0.5;  ///< with mixup-or-cutmix
   double mixing_probability = 1;
 
-  double eval_every = 1;       ///< epochs between evaluations; the last step is always evaluated
+  double eval_every = 1;  ///< epochs between evaluations; the last step is always evaluated
+  int patience = 0;       ///< evaluations without a better one after which a training ends; 0 = never
+  std::string patience_metric = "val/top1";
   double eval_crop_ratio = 1;  ///< side of the evaluated centre as a part of the shorter side; 1 = all of it
   Precision precision = Precision::kFloat32;
 };

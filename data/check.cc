@@ -2,6 +2,8 @@
 #include "data/check.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -23,6 +25,35 @@ SplitCheck count(const ImageSource& source, const char* split, std::size_t class
           .most = std::ranges::max(images)};
 }
 
+/// Sums over pixels, channel by channel, in whole numbers: in whatever order they are added, they are the
+/// same.
+struct PixelSums {
+  std::uint64_t pixels = 0;
+  std::array<std::uint64_t, 3> values{}, squares{};
+
+  void add(const PixelSums& other) {
+    pixels += other.pixels;
+    for (std::size_t c = 0; c < values.size(); ++c)
+      values[c] += other.values[c], squares[c] += other.squares[c];
+  }
+  static PixelSums of(const images::Image& image) {
+    PixelSums sums{.pixels = image.pixels.size() / 3};
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+      const std::uint64_t value = image.pixels[i];
+      sums.values[i % 3] += value, sums.squares[i % 3] += value * value;
+    }
+    return sums;
+  }
+  void give(SplitCheck& split) const {
+    if (pixels == 0) return;
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      const double n = static_cast<double>(pixels), mean = static_cast<double>(values[c]) / n;
+      const double variance = static_cast<double>(squares[c]) / n - mean * mean;
+      split.mean[c] = mean / 255, split.std[c] = std::sqrt(std::max(0.0, variance)) / 255;
+    }
+  }
+};
+
 }  // namespace
 
 DataCheck check_data(const DataSet& data, int threads, const std::atomic<bool>& stop,
@@ -32,12 +63,15 @@ DataCheck check_data(const DataSet& data, int threads, const std::atomic<bool>& 
     if (source->size() == 0) continue;
     result.splits.push_back(count(*source, split, data.classes.size()));
     std::map<std::uint32_t, DamagedImage> damaged;
+    PixelSums sums;
     std::mutex mutex;
     parallel_for(source->size(), threads, [&](std::size_t i) {
       const auto index = static_cast<std::uint32_t>(i);
       if (stop) throw Error{Code::kCancelled, "stopped before every image was checked"};
       try {
-        decode_image(source->open(index));
+        const auto own = PixelSums::of(decode_image(source->open(index)));
+        const std::scoped_lock lock{mutex};
+        sums.add(own);
       } catch (const Error& error) {
         if (error.code() == Code::kResourceExhausted) throw;  // memory: nothing is said of the image
         const std::scoped_lock lock{mutex};
@@ -45,6 +79,7 @@ DataCheck check_data(const DataSet& data, int threads, const std::atomic<bool>& 
       }
       progress(1);
     });
+    sums.give(result.splits.back());
     for (auto& [index, image] : damaged) result.damaged.push_back(std::move(image));
   }
   return result;

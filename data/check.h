@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 
@@ -12,6 +13,8 @@ struct SplitCheck {
   const char* split = "";  ///< train | val
   std::uint32_t images = 0, classes = 0;
   std::uint32_t fewest = 0, most = 0;  ///< images of a class
+  /// Of red, green and blue over all pixels that could be decoded, 1 being full; 0 where there are none.
+  std::array<double, 3> mean{}, std{};
 };
 
 struct DamagedImage {

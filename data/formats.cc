@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "data/own_formats.h"
 
 namespace abl::data {
 namespace {
@@ -53,6 +54,14 @@ const Format* format_in(const fs::path& root) {
   return found == kFormats.end() ? nullptr : &*found;
 }
 
+/// Those of the user's own go before ablate's: they know better what their folders are.
+const LoadedFormat* own_format_in(const fs::path& root) {
+  const auto& formats = own_formats();
+  const auto found =
+      std::ranges::find_if(formats, [&](const LoadedFormat& format) { return is_in(format, root); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
 void expect_folder(const fs::path& root, const std::string& name) {
   if (!fs::is_directory(root))
     throw Error{Code::kNotFound, fmt::format("data{}: no folder or packed file at {}",
@@ -61,6 +70,9 @@ void expect_folder(const fs::path& root, const std::string& name) {
 
 [[noreturn]] void throw_unknown(const fs::path& root) {
   std::string looked_for;
+  for (const auto& own : own_formats())
+    looked_for +=
+        (looked_for.empty() ? "" : ", ") + fmt::format("{} ({})", own.format->looked_for, own.format->name);
   for (const auto& format : kFormats)
     looked_for += (looked_for.empty() ? "" : ", ") + std::string{format.looked_for};
   throw Error{Code::kNotFound, fmt::format("data: {} holds no data set of a known format; looked for {}{}",
@@ -75,6 +87,8 @@ std::string recognise(const fs::path& root) {
     return "a packed file";
   }
   expect_folder(root, {});
+  if (const auto* own = own_format_in(root))
+    return fmt::format("{} ({})", own->format->looked_for, own->format->name);
   const Format* format = format_in(root);
   if (!format) throw_unknown(root);
   return format->looked_for;
@@ -83,6 +97,7 @@ std::string recognise(const fs::path& root) {
 DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
   if (fs::is_regular_file(root)) return open_pack(config, root);
   expect_folder(root, config.name);
+  if (const auto* own = own_format_in(root)) return open_own(*own, config, root);
   if (const Format* format = format_in(root)) return format->open(config, root);
   if (fs::is_directory(root / "train")) return open_image_folder(config, root);  // it says what is missing
   throw_unknown(root);

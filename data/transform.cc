@@ -148,6 +148,7 @@ void Augmentation::change(Prepared& prepared, images::RandomStream& random) cons
   }
   if (recipe_.flip > 0 && random.uniform() < recipe_.flip) images::flip(prepared.image);
   if (rand_augment_) images::rand_augment(prepared.image, *rand_augment_, random);
+  if (recipe_.trivial_augment) images::trivial_augment(prepared.image, interpolation_, random);
   const images::ColourJitter jitter{.brightness = recipe_.color_jitter,
                                     .contrast = recipe_.color_jitter,
                                     .saturation = recipe_.color_jitter};

@@ -38,9 +38,9 @@ struct Prepared {
   int label = 0;
 };
 
-/// Makes training images by a recipe, in the order of timm and of the MSF release: crop, flip, RandAugment,
-/// appearance, colour jitter, erasing. The crop is drawn from the image's dimensions before the image is
-/// decoded, and no more of it is decoded than that. Thread: any number.
+/// Makes training images by a recipe, in the order of timm and of the MSF release: crop, flip, RandAugment
+/// or TrivialAugment, appearance, colour jitter, erasing. The crop is drawn from the image's dimensions
+/// before the image is decoded, and no more of it is decoded than that. Thread: any number.
 class Augmentation {
  public:
   /// Throws: Error{kInvalidArgument, kUnimplemented} for a RandAugment that is none.

@@ -7,12 +7,14 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "images/pillow_enhance.h"
 #include "images/pillow_ops.h"
+#include "images/timm_rand_augment.h"
 
 namespace abl::images {
 namespace {
@@ -185,6 +187,105 @@ Rectangle draw_resized_crop(int width, int height, const ResizedCrop& ranges, Ra
   const int w = aspect > ranges.aspect_high ? to_even(height * ranges.aspect_high) : width;
   const int h = aspect < ranges.aspect_low ? to_even(width / ranges.aspect_low) : height;
   return {(width - w) / 2, (height - h) / 2, w, h};
+}
+
+namespace {
+
+constexpr int kStrengths = 31;
+
+/// The strength of number `i` between two. In float32, as `linspace` counts: from the nearer end.
+double strength(float low, float high, int i) {
+  const float step = (high - low) / static_cast<float>(kStrengths - 1);
+  const float from_low = step * static_cast<float>(i),
+              from_high = step * static_cast<float>(kStrengths - 1 - i);
+  return i < kStrengths / 2 ? low + from_low : high - from_high;
+}
+
+constexpr double kWholeSide = 0.99, kMostShift = 32,
+                 kMostDegrees = 135;  // of shears and factors, in pixels, turned
+
+/// An angle as torchvision has it, which counts in degrees in between.
+double by_degrees(double angle) { return angle * (180 / std::numbers::pi) * (std::numbers::pi / 180); }
+
+Image sheared(const Image& image, double across, double down, const Sampling& sampling) {
+  const double x = by_degrees(std::atan(across)), y = by_degrees(std::atan(down));
+  const double a = std::cos(-y) / std::cos(y), b = -std::cos(-y) * std::tan(x) / std::cos(y);
+  const double c = std::sin(-y) / std::cos(y), d = -std::sin(-y) * std::tan(x) / std::cos(y) + 1;
+  return affine(image, {d, -b, 0, -c, a, 0}, sampling);
+}
+
+}  // namespace
+
+void trivial_augment(Image& image, Interpolation interpolation, RandomStream& random) {
+  enum Operation {
+    kIdentity,
+    kShearX,
+    kShearY,
+    kTranslateX,
+    kTranslateY,
+    kRotate,
+    kBrightness,
+    kColour,
+    kContrast,
+    kSharpness,
+    kPosterise,
+    kSolarise,
+    kAutoContrast,
+    kEqualise,
+    kOperations
+  };
+  const auto operation = static_cast<Operation>(random.below(kOperations));
+  const auto number = [&] { return static_cast<int>(random.below(kStrengths)); };
+  const auto to_a_side = [&](double most) {
+    const double size = strength(0, static_cast<float>(most), number());
+    return random.below(2) == 1 ? -size : size;
+  };
+  const auto factor = [&] { return static_cast<float>(1 + to_a_side(kWholeSide)); };
+  const Sampling sampling{interpolation};
+  switch (operation) {
+    case kShearX:
+      image = sheared(image, to_a_side(kWholeSide), 0, sampling);
+      break;
+    case kShearY:
+      image = sheared(image, 0, to_a_side(kWholeSide), sampling);
+      break;
+    case kTranslateX:
+      image = translate(image, -std::trunc(to_a_side(kMostShift)), 0, sampling);
+      break;
+    case kTranslateY:
+      image = translate(image, 0, -std::trunc(to_a_side(kMostShift)), sampling);
+      break;
+    case kRotate:
+      image = rotate(image, to_a_side(kMostDegrees), sampling);
+      break;
+    case kBrightness:
+      brightness(image, factor());
+      break;
+    case kColour:
+      saturation(image, factor());
+      break;
+    case kContrast:
+      contrast(image, factor());
+      break;
+    case kSharpness:
+      sharpness(image, factor());
+      break;
+    case kPosterise:
+      posterise(image, 8 - static_cast<int>(std::nearbyint(number() / 5.0)));
+      break;
+    case kSolarise:
+      solarise(image, static_cast<int>(std::ceil(strength(255, 0, number()))));
+      break;
+    case kAutoContrast:
+      auto_contrast(image);
+      break;
+    case kEqualise:
+      equalise(image);
+      break;
+    case kIdentity:
+    case kOperations:
+      break;
+  }
 }
 
 void three_augment(Image& image, const ThreeAugment& options, RandomStream& random) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "images/image.h"
+#include "images/pillow_transform.h"
 #include "images/random.h"
 
 namespace abl::images {
@@ -53,6 +54,13 @@ struct ResizedCrop {
 /// one in the centre of which the aspect is in range. Source: torchvision 0.29, RandomResizedCrop.get_params.
 /// Draws: area, aspect, left, top (there top, left).
 Rectangle draw_resized_crop(int width, int height, const ResizedCrop& ranges, RandomStream& random);
+
+/// TrivialAugment in its wide form: one of 14 operations on colours or shape, the image itself among them, at
+/// one of 31 strengths, where it has such, to either side. What moves in from outside is black. Source:
+/// torchvision 0.29, TrivialAugmentWide, with PyTorch's `linspace` as it is without vector instructions: with
+/// them a translation by 16 pixels is one by 15.999999, of which whole pixels are taken. Draws: operation,
+/// strength, side, as far as it has them.
+void trivial_augment(Image& image, Interpolation interpolation, RandomStream& random);
 
 /// One of grayscale, solarisation and Gaussian blur, with equal chances, then colour jitter.
 struct ThreeAugment {

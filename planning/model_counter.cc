@@ -31,7 +31,8 @@ std::optional<Counts> read_counts(const std::string& line, std::string& missing)
 
 }  // namespace
 
-ModelCounter::ModelCounter(const fs::path& trainer) : trainer_{protocol::find_trainer(trainer)} {}
+ModelCounter::ModelCounter(const fs::path& trainer, NamedPaths plugins)
+    : trainer_{protocol::find_trainer(trainer)}, plugins_{std::move(plugins)} {}
 
 ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models, storage::Database* cache,
                                          std::map<std::string, Counts>* fresh,
@@ -54,8 +55,8 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   std::string input;
   for (const auto& model : unknown) input += model + "\n";
   try {
-    std::istringstream answers{run_program(protocol::with_program(trainer_, protocol::describe_arguments()),
-                                           input, kPatience, stop)};
+    std::istringstream answers{run_program(
+        protocol::with_program(trainer_, protocol::describe_arguments(plugins_)), input, kPatience, stop)};
     std::size_t answers_read = 0;
     for (const auto& model : unknown) {
       std::string line;

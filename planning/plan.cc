@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "base/named_path.h"
 #include "base/sha256.h"
 #include "config/document/result_version.h"
 #include "planning/plan_time.h"
@@ -119,8 +120,8 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
       if (!row.not_trained) weights.insert(name);
   for (const auto& name : weights)
     if (!has_worker_with(db, &storage::WorkerRecord::weights_json, name))
-      notes.push_back(
-          fmt::format("no connected worker has the weights {0}: start one with --weights {0}=FILE", name));
+      notes.push_back(fmt::format("no connected worker has the {} {}: start one with {}", kind_of_file(name),
+                                  name_of_file(name), flag_of_file(name)));
   if (std::string nobody = missing_labels(spec, db); !nobody.empty()) notes.push_back(std::move(nobody));
   return notes;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
+#include "base/named_path.h"
 #include "storage/database.h"
 #include "storage/measured_store.h"
 #include "sweeps/sweep_spec.h"
@@ -17,8 +18,9 @@ namespace abl::planning {
 /// Counts of architectures, from `ablate-trainer describe --stdin`: one process for all that are not cached.
 class ModelCounter {
  public:
-  /// `trainer`: a program's flag, or empty (protocol::find_trainer).
-  explicit ModelCounter(const std::filesystem::path& trainer = {});
+  /// `trainer`: a program's flag, or empty (protocol::find_trainer). `plugins`: where those lie that models
+  /// name.
+  explicit ModelCounter(const std::filesystem::path& trainer = {}, NamedPaths plugins = {});
 
   struct Result {
     std::map<std::string, std::map<std::string, double>>
@@ -33,6 +35,7 @@ class ModelCounter {
 
  private:
   std::filesystem::path trainer_;
+  NamedPaths plugins_;
 };
 
 /// What a sweep would run. `db` may be null: nothing is stored yet then. `fresh`: calibrations made just now;

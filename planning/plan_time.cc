@@ -206,7 +206,8 @@ void say_from(const TrialTimes& times, const std::map<TrialTime::From, int>& row
           text, rate_text(rate.macs_per_second), name_of(precision),
           rate.share > 0 ? fmt::format("{:.0f} % of the peak of {}", 100 * rate.share, named)
                          : fmt::format("assumed of {}", named),
-          place.assumed ? ", for no worker is connected" : "", "; 'ablate plan --measure' measures"));
+          place.assumed.empty() ? "" : fmt::format(", because {}", place.assumed),
+          "; measure it with 'ablate plan --measure'"));
     }
   if (stands_in)
     plan.add_time_from(
@@ -226,9 +227,11 @@ void set(v1::PredictedTime& message, const TrialTime& time) {
 Place place_of(int gpus, storage::Database* db, const std::vector<Calibration>& fresh) {
   if (!fresh.empty()) return {.device = fresh.front().device, .threads = fresh.front().threads};
   std::optional<Place> place;
+  std::string none = "no worker is connected";
   if (db)
     for (const auto& worker : storage::WorkerStore{*db}.list()) {
       if (!worker.connected) continue;
+      none = "no connected worker has a GPU";
       for (const Slot& slot : slots_of(worker)) {
         if (slot.threads == 0) return {.device = slot.name};
         if (gpus == 0 && !place) place = Place{.device = {}, .threads = slot.threads};
@@ -238,7 +241,7 @@ Place place_of(int gpus, storage::Database* db, const std::vector<Calibration>& 
   if (db && gpus == 0)  // what somebody has measured says more than what nobody has
     if (const auto newest = storage::MeasuredStore{*db}.calibrations(1); !newest.empty())
       return {.device = newest[0].device, .threads = newest[0].threads};
-  return {.device = kAssumed, .threads = 0, .assumed = true};
+  return {.device = kAssumed, .threads = 0, .assumed = none};
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace abl::planning {
 
 /// A slot that trials run in, or many of its kind.
 struct Place {
-  std::string device;    ///< "NVIDIA H100 80GB HBM3"; of a CPU empty: any
-  int threads = 0;       ///< of a CPU; 0: a GPU
-  bool assumed = false;  ///< no worker is connected that says so
+  std::string device;     ///< "NVIDIA H100 80GB HBM3"; of a CPU empty: any
+  int threads = 0;        ///< of a CPU; 0: a GPU
+  std::string assumed{};  ///< why no connected worker is such a place; empty: one is
   bool is_gpu() const { return threads == 0; }
 };
 

@@ -96,6 +96,16 @@ const std::vector<Field<DataConfig>>& data_fields() {
            "always decoded at full scale.",
        .inert = embedded,
        .inert_when = "the images are embedded"},
+      {.name = "mean",
+       .member = &D::mean,
+       .sentence =
+           "What is taken from red, green and blue before a model sees them, 1 being full; by default "
+           "ImageNet's. Weights to start from expect what they were trained with.",
+       .range = kFraction},
+      {.name = "std",
+       .member = &D::std,
+       .sentence = "Standard deviation of red, green and blue, by which they are divided then.",
+       .range = {0, 10, true}},
   };
   return kFields;
 }

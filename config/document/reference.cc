@@ -8,6 +8,7 @@
 #include "config/model/family.h"
 #include "config/model/layer_sections.h"
 #include "config/model/model_section.h"
+#include "config/model/plugin_section.h"
 #include "config/recipe/recipes.h"
 
 namespace abl::config {
@@ -25,8 +26,10 @@ Json value_schema(const Accepted& accepted) {
     case Kind::kBool:
       return {{"type", "boolean"}};
     case Kind::kIntegerList:
+    case Kind::kNumberList:
       return {{"type", "array"},
-              {"items", number_schema(Kind::kInteger, accepted.range)},
+              {"items", number_schema(accepted.kind == Kind::kIntegerList ? Kind::kInteger : Kind::kNumber,
+                                      accepted.range)},
               {"minItems", 1},
               {"maxItems", kMostEntries}};
     case Kind::kText:
@@ -77,6 +80,7 @@ Json json_schema() {
   Json model = schema_of(model_fields());
   for_each_layer_section(
       [&](const auto& section) { model["properties"][section.name] = layers_schema(section); });
+  model["properties"][kPluginSection] = plugin_schema();
   Json seed{{"type", "integer"}, {"minimum", kSeedRange.low}, {"maximum", kSeedRange.high}, {"default", 0}};
   return {{"$schema", "http://json-schema.org/draft-07/schema#"},
           {"title", "ablate trial"},
@@ -105,6 +109,7 @@ std::string type_text(const Field<Section>& field) {
     case Kind::kBool:
       return "`true`, `false`";
     case Kind::kIntegerList:
+    case Kind::kNumberList:
       return fmt::format("{}, each {}", name_of(field.kind()), field.range.text());
     case Kind::kText:
     case Kind::kEnum:
@@ -201,7 +206,8 @@ std::string preset_table(std::string_view family) {
 
 std::string preset_tables() {
   std::string text;
-  for (const Family* family : families()) text += preset_table(family->name);
+  for (const Family* family : families())
+    if (family->plugin != PluginPart::kModel) text += preset_table(family->name);
   return text;
 }
 
@@ -274,9 +280,10 @@ std::string wrapped(const std::string& markdown) {
 }  // namespace
 
 std::string reference_markdown() {
-  const std::string layer_sections =
-      layer_section_text(attention_section(), kAttentionNote) + layer_section_text(key_section(), kKeyNote) +
-      layer_section_text(embedding_section(), kEmbeddingNote) + layer_section_text(block_section(), "");
+  const std::string layer_sections = layer_section_text(attention_section(), kAttentionNote) +
+                                     layer_section_text(key_section(), kKeyNote) +
+                                     layer_section_text(embedding_section(), kEmbeddingNote) +
+                                     layer_section_text(block_section(), "") + plugin_text();
   return wrapped(fmt::format(
       R"(# Trial configuration reference
 

@@ -77,14 +77,18 @@ bool decays_matrices_alone(const Json& document) {
 
 void decay_everything(Json& document) { document["recipe"]["decay"] = "all"; }
 
-/// The SwinV2 preset of a model's sizes, whatever its windows and images; null where there is none.
+/// The SwinV2 presets of the time before the change: a document of another one says what it means.
+constexpr std::string_view kOldSwinV2[] = {"swinv2_tiny_window8_256", "swinv2_base_window12to16_192to256"};
+
+/// That of them which has a model's sizes, whatever its windows and images; null where there is none.
 const Preset* swin_v2_preset_of_size(const ModelConfig& model) {
-  const auto found = std::ranges::find_if(presets(), [&](const Preset& preset) {
-    const ModelConfig& sizes = preset.sizes;
-    return preset.family == model.family && sizes.dim == model.dim && sizes.patch == model.patch &&
-           sizes.stage_depths == model.stage_depths && sizes.stage_heads == model.stage_heads;
-  });
-  return model.family == "swin-v2" && found != presets().end() ? &*found : nullptr;
+  for (const std::string_view name : kOldSwinV2) {
+    const ModelConfig& sizes = find_preset(name)->sizes;
+    if (model.family == "swin-v2" && sizes.dim == model.dim && sizes.patch == model.patch &&
+        sizes.stage_depths == model.stage_depths && sizes.stage_heads == model.stage_heads)
+      return find_preset(name);
+  }
+  return nullptr;
 }
 
 /// `pretrained_window` of a SwinV2 that starts from the weights of a preset and does not say it.
@@ -136,6 +140,14 @@ void warm_up(Json& document) {
   for (const char* key : {"warmup", "warmup_start"}) document["recipe"][key] = settings.at(key);
 }
 
+/// Of a student whose own are not ImageNet's, as by default. Which its teacher's were, its document does not
+/// say: where they are ImageNet's, they are taken to be the teacher's too, as they are but for a chain that
+/// changes them on its way.
+bool is_taught_in_its_own_normalisation(const Json& document) {
+  return string_at(document, "/recipe/teacher", "") == kTeacherTrial &&
+         (document.contains("/data/mean"_json_pointer) || document.contains("/data/std"_json_pointer));
+}
+
 // {version, what changed, which documents it touches, what corrects them}
 constexpr ResultChange kChanges[] = {
     {7,
@@ -159,6 +171,10 @@ constexpr ResultChange kChanges[] = {
      end_at_1e_5},
     {13, "xcit-finetune-384 began at the full learning rate; now it warms up for 5 epochs, as XCiT does",
      fine_tunes_without_warmup, warm_up},
+    {14,
+     "a teacher of another row saw images with the mean and deviation of its student; now with those that it "
+     "was trained with",
+     is_taught_in_its_own_normalisation},
 };
 
 /// A document in which a key is of another type than it is today counts as touched: that costs a training,

@@ -102,6 +102,10 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
       }
     }
   }
+  for (const auto& [key, numbers] : {std::pair{"data.mean", &data.mean}, {"data.std", &data.std}})
+    if (numbers->size() != 3)
+      problems.push_back(
+          {key, fmt::format("{} numbers; expected 3, of red, green and blue", numbers->size()), {}});
   reset_inert(data_fields(), data);
   return data;
 }
@@ -138,6 +142,46 @@ std::optional<double> take_eval_resize(Json& section, const RecipeConfig& usual,
   return std::nullopt;
 }
 
+/// `lr` where it is written as that of another batch. Source: timm 1.0.31, train.py (--lr-base).
+void scale_lr(const Json& section, RecipeConfig& recipe, std::vector<Problem>& problems) {
+  if (recipe.lr_base == 0) return;
+  if (section.contains("lr") && section.contains("lr_base")) {
+    problems.push_back(
+        {"recipe.lr_base", "there is lr as well, which it would replace; expected one of the two", {}});
+    return;
+  }
+  const double ratio = std::max(1.0, static_cast<double>(recipe.batch)) / recipe.lr_base_batch;
+  if (!section.contains("lr"))  // which stands in place of a recipe's base
+    recipe.lr = recipe.lr_base * (recipe.lr_scaling == LrScaling::kSqrt ? std::sqrt(ratio) : ratio);
+  recipe.lr_base = 0;
+}
+
+/// What does not fit together in a recipe, and with its model.
+void check_parts(const RecipeConfig& recipe, const ModelConfig& model, std::vector<Problem>& problems) {
+  if (recipe.trivial_augment && recipe.randaugment != "none")
+    problems.push_back({"recipe.trivial_augment",
+                        fmt::format("there is randaugment: {} as well; expected one of the two, and "
+                                    "randaugment: none for this one",
+                                    recipe.randaugment),
+                        {}});
+  if (recipe.patience > 0 && recipe.ema == 0 && recipe.patience_metric.starts_with("val_ema/"))
+    problems.push_back({"recipe.patience_metric",
+                        fmt::format("{}: recipe.ema is 0, so there is no running average to evaluate",
+                                    recipe.patience_metric),
+                        {}});
+  if (family_of(model).plugin == PluginPart::kModel) {  // of which nothing here knows the inside
+    if (recipe.dropout > 0) problems.push_back({"recipe.dropout", "of a plugin's model; expected 0", {}});
+    if (recipe.layer_decay != 1)
+      problems.push_back(
+          {"recipe.layer_decay", "of a plugin's model, whose layers are not known; expected 1", {}});
+  }
+  if (recipe.position_dropout > 0 && !family_of(model).adds_positions)
+    problems.push_back({"recipe.position_dropout",
+                        fmt::format("{} of {}, which adds no positions to its tokens; expected 0",
+                                    canonical_number(recipe.position_dropout), model.family),
+                        {}});
+}
+
 RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfig& data, Origin origin,
                          std::vector<Problem>& problems) {
   RecipeConfig recipe;
@@ -150,6 +194,7 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
   expect_keys(section, "recipe", names(recipe_fields()), problems);
   const bool recipe_meant = section.contains("use") || is_misspelt("recipe.use", problems);
   read_fields(section, "recipe", recipe_fields(), recipe, problems);
+  scale_lr(section, recipe, problems);
   if (!recipe_meant) {
     expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
   }
@@ -174,6 +219,7 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
          {}});
   demand(recipe.schedule == Schedule::kStep && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
+  check_parts(recipe, model, problems);
   if (!has_batch_norm(model)) recipe.sync_batch_norm = false;  // nothing that it could change
   return recipe;
 }
@@ -301,10 +347,22 @@ Json effective_document(const TrialConfig& trial) {
 
 std::string canonical_text(const TrialConfig& trial) { return canonical_json(canonical_document(trial)); }
 
-std::string canonical_model_text(const TrialConfig& trial) {
+namespace {
+
+Json counted_document(const TrialConfig& trial) {
   Json document = model_and_images(trial);
   if (trial.recipe.checkpoint_blocks > 0)
     document["recipe"][kCheckpointBlocks] = trial.recipe.checkpoint_blocks;
+  return document;
+}
+
+}  // namespace
+
+std::string canonical_model_text(const TrialConfig& trial) { return canonical_json(counted_document(trial)); }
+
+std::string canonical_teacher_text(const TrialConfig& trial) {
+  Json document = counted_document(trial);
+  document["data"]["mean"] = trial.data.mean, document["data"]["std"] = trial.data.std;
   return canonical_json(document);
 }
 

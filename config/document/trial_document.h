@@ -37,6 +37,9 @@ std::string canonical_text(const TrialConfig& trial);
 /// The same for the model alone with image size, classes and the blocks that are computed twice: what counts
 /// (params, FLOPs, memory) depend on.
 std::string canonical_model_text(const TrialConfig& trial);
+/// The same with what the images of the model are normalised with, also where that is the default: all that
+/// another training must know to learn from the model.
+std::string canonical_teacher_text(const TrialConfig& trial);
 
 /// The canonical document before it becomes text.
 Json canonical_document(const TrialConfig& trial);

@@ -29,6 +29,7 @@ extern constinit const Family kKeyVitFamily{
     .sentence = "ViT of the manifold key paper: norms around the patch projection, no bias in q, k and v",
     .keys = kKeyVitKeys,
     .sections = kKeyVitSections,
+    .adds_positions = true,
     .presets = key_vit_presets,
     .layers = [](const ModelConfig& model) { return model.depth; },
     .check_sizes = check_key_vit_sizes,

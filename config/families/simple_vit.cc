@@ -49,6 +49,7 @@ extern constinit const Family kSimpleVitFamily{
     .sentence = "ViT without class token, with fixed positions: the backbone of the MSF paper",
     .keys = kSimpleVitKeys,
     .sections = kSimpleVitSections,
+    .adds_positions = true,
     .presets = simple_vit_presets,
     .own_fields = simple_vit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

@@ -13,6 +13,21 @@ constexpr std::string_view kSwinKeys[] = {"dim",          "mlp_ratio",   "patch"
                                           "stage_depths", "stage_heads", "window"};
 constexpr std::string_view kSwinSections[] = {"attention", "key"};
 
+constexpr int kSwinWindow = 7, kLargeSwinWindow = 12;
+
+ModelConfig swin_b(int window) {
+  return {
+      .dim = 128, .patch = 4, .stage_depths = {2, 2, 18, 2}, .stage_heads = {4, 8, 16, 32}, .window = window};
+}
+
+ModelConfig swin_l(int window) {
+  return {.dim = 192,
+          .patch = 4,
+          .stage_depths = {2, 2, 18, 2},
+          .stage_heads = {6, 12, 24, 48},
+          .window = window};
+}
+
 /// Source: Swin section 3.3; named as in timm.
 std::vector<Preset> swin_presets() {
   return {
@@ -22,6 +37,10 @@ std::vector<Preset> swin_presets() {
       {"swin_small_patch4_window7_224",
        "Swin-S",
        {.dim = 96, .patch = 4, .stage_depths = {2, 2, 18, 2}, .stage_heads = {3, 6, 12, 24}}},
+      {"swin_base_patch4_window7_224", "Swin-B", swin_b(kSwinWindow)},
+      {"swin_base_patch4_window12_384", "Swin-B for 384 × 384 images", swin_b(kLargeSwinWindow), 384},
+      {"swin_large_patch4_window7_224", "Swin-L", swin_l(kSwinWindow)},
+      {"swin_large_patch4_window12_384", "Swin-L for 384 × 384 images", swin_l(kLargeSwinWindow), 384},
   };
 }
 

@@ -15,22 +15,43 @@ constexpr std::string_view kSwinV2Keys[] = {"dim",          "mlp_ratio",   "patc
                                             "stage_depths", "stage_heads", "window"};
 constexpr std::string_view kSwinV2Sections[] = {"key"};
 
+ModelConfig swin_v2_sizes(int dim, int blocks, const std::vector<int>& heads, int window) {
+  return {.dim = dim, .patch = 4, .stage_depths = {2, 2, blocks, 2}, .stage_heads = heads, .window = window};
+}
+ModelConfig swin_v2_t(int window) { return swin_v2_sizes(96, 6, {3, 6, 12, 24}, window); }
+ModelConfig swin_v2_s(int window) { return swin_v2_sizes(96, 18, {3, 6, 12, 24}, window); }
+ModelConfig swin_v2_b(int window) { return swin_v2_sizes(128, 18, {4, 8, 16, 32}, window); }
+ModelConfig swin_v2_l(int window) { return swin_v2_sizes(192, 18, {6, 12, 24, 48}, window); }
+
+/// To be started from weights of windows of 12, of images of 192 pixels.
+ModelConfig from_12(ModelConfig model) {
+  model.pretrained_window = {12, 12, 12, 6};
+  return model;
+}
+
 /// Source: Swin V2 section 3; named as in timm.
 std::vector<Preset> swin_v2_presets() {
   return {
-      {"swinv2_tiny_window8_256",
-       "SwinV2-T, for 256 × 256 images",
-       {.dim = 96, .patch = 4, .stage_depths = {2, 2, 6, 2}, .stage_heads = {3, 6, 12, 24}, .window = 8},
-       256},
+      {"swinv2_tiny_window8_256", "SwinV2-T, for 256 × 256 images", swin_v2_t(8), 256},
+      {"swinv2_tiny_window16_256", "SwinV2-T of windows of 16, for 256 × 256 images", swin_v2_t(16), 256},
+      {"swinv2_small_window8_256", "SwinV2-S, for 256 × 256 images", swin_v2_s(8), 256},
+      {"swinv2_small_window16_256", "SwinV2-S of windows of 16, for 256 × 256 images", swin_v2_s(16), 256},
+      {"swinv2_base_window8_256", "SwinV2-B, for 256 × 256 images", swin_v2_b(8), 256},
+      {"swinv2_base_window16_256", "SwinV2-B of windows of 16, for 256 × 256 images", swin_v2_b(16), 256},
+      {"swinv2_base_window12_192", "SwinV2-B of windows of 12, for 192 × 192 images", swin_v2_b(12), 192},
       {"swinv2_base_window12to16_192to256",
        "SwinV2-B of windows of 16, to be started from weights of 12, for 256 × 256 images",
-       {.dim = 128,
-        .patch = 4,
-        .stage_depths = {2, 2, 18, 2},
-        .stage_heads = {4, 8, 16, 32},
-        .window = 16,
-        .pretrained_window = {12, 12, 12, 6}},
-       256},
+       from_12(swin_v2_b(16)), 256},
+      {"swinv2_base_window12to24_192to384",
+       "SwinV2-B of windows of 24, to be started from weights of 12, for 384 × 384 images",
+       from_12(swin_v2_b(24)), 384},
+      {"swinv2_large_window12_192", "SwinV2-L of windows of 12, for 192 × 192 images", swin_v2_l(12), 192},
+      {"swinv2_large_window12to16_192to256",
+       "SwinV2-L of windows of 16, to be started from weights of 12, for 256 × 256 images",
+       from_12(swin_v2_l(16)), 256},
+      {"swinv2_large_window12to24_192to384",
+       "SwinV2-L of windows of 24, to be started from weights of 12, for 384 × 384 images",
+       from_12(swin_v2_l(24)), 384},
   };
 }
 

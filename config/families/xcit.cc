@@ -354,6 +354,7 @@ extern constinit const Family kXcitFamily{
     .sentence = "XCiT: attention over channels, local patch interaction, class attention at the end",
     .keys = kXcitKeys,
     .sections = kXcitSections,
+    .adds_positions = true,
     .presets = xcit_presets,
     .own_fields = xcit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

@@ -23,6 +23,9 @@ struct Preset {
   std::string_view family{};  ///< its family's name
 };
 
+/// What of a family's models a plugin may be.
+enum class PluginPart { kNone, kAttention, kModel };
+
 /// A kind of backbone: one file of config/families, and all that the rest of config/ knows of it.
 struct Family {
   int place;  ///< in what lists all families
@@ -30,6 +33,8 @@ struct Family {
   std::string_view sentence;
   std::span<const std::string_view> keys;        ///< that it shares with other families (model_section.cc)
   std::span<const std::string_view> sections{};  ///< by layer, that it has
+  bool adds_positions = false;                   ///< to its tokens, where they enter the first layer
+  PluginPart plugin = PluginPart::kNone;
   std::vector<Preset> (*presets)();
   const std::vector<Field<ModelConfig>>& (*own_fields)() = nullptr;  ///< keys of its own
   // null where there is nothing of the kind

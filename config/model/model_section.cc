@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/model/family.h"
 #include "config/model/layer_sections.h"
+#include "config/model/plugin_section.h"
 
 namespace abl::config {
 namespace {
@@ -134,6 +135,7 @@ const KeyFamilies& all_keys() {
     KeyFamilies keys;
     for (const auto& field : model_fields()) keys.emplace_back(field.name, field.families);
     for_each_layer_section([&](const auto& section) { keys.emplace_back(section.name, section.families()); });
+    keys.emplace_back(kPluginSection, families_with_plugins());
     return keys;
   }();
   return kKeys;
@@ -197,6 +199,16 @@ void read_layer_sections(const Json& section, const std::string& family, ModelCo
   });
 }
 
+void read_plugin_of(const Family& family, const Json& section, ModelConfig& model,
+                    std::vector<Problem>& problems) {
+  const std::string path = fmt::format("model.{}", kPluginSection);
+  if (const auto written = section.find(kPluginSection); written != section.end())
+    model.plugin = read_plugin(*written, problems);
+  else if (family.plugin == PluginPart::kModel && !is_misspelt(path, problems))
+    problems.push_back(
+        {path, "missing; expected {name: …, sha256: …}, as 'ablate plugin FILE' prints it", {}});
+}
+
 }  // namespace
 
 ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
@@ -215,10 +227,20 @@ ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
   }
   read_layer_sections(section, family, model, problems);
   const Family& built = family_of(model);
+  if (built.plugin != PluginPart::kNone) read_plugin_of(built, section, model, problems);
   if (built.settle) built.settle(model);
   if (problems.size() == before && built.check_layers) built.check_layers(model, problems);
   return model;
 }
+
+namespace {
+
+void add_plugin(const ModelConfig& model, Json& document) {
+  if (Json plugin = plugin_document(model.plugin); !plugin.is_null())
+    document[kPluginSection] = std::move(plugin);
+}
+
+}  // namespace
 
 Json canonical_model(const ModelConfig& model) {
   Json document = canonical_section(model_fields_of(model.family), model);
@@ -226,6 +248,7 @@ Json canonical_model(const ModelConfig& model) {
     const Json layers = write_layers(section, model.*section.member, canonical_section);
     if (!layers.empty()) document[section.name] = layers;
   });
+  add_plugin(model, document);
   return document;
 }
 
@@ -235,6 +258,7 @@ Json full_model(const ModelConfig& model) {
     if (is_for(section.families(), model.family))
       document[section.name] = write_layers(section, model.*section.member, full_section);
   });
+  add_plugin(model, document);
   return document;
 }
 
@@ -244,6 +268,7 @@ Json effective_model(const ModelConfig& model) {
     if (is_for(section.families(), model.family))
       document[section.name] = write_layers(section, model.*section.member, effective_section);
   });
+  add_plugin(model, document);
   return document;
 }
 

@@ -56,13 +56,9 @@ std::string wrong_randaugment(const std::string& text) {
   return is_right && !text.ends_with('-') ? "" : "expected none, or rand and its parts: rand-m9-mstd0.5-inc1";
 }
 
-std::string wrong_sha256(const std::string& text) {
-  const bool is_right = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return text.empty() || is_right ? "" : "expected a SHA-256 of 64 hexadecimal digits (0-9, a-f)";
-}
-
 bool distils(const RecipeConfig& r) { return r.distillation != Distillation::kNone; }
 bool is_sgd(const RecipeConfig& r) { return r.optimiser == Optimiser::kSgd; }
+bool has_no_base(const RecipeConfig& r) { return r.lr_base == 0; }
 
 }  // namespace
 
@@ -109,6 +105,34 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .range = kPositive,
        .required = true,
        .derived_text = "the recipe's"},
+      {.name = "lr_base",
+       .member = &R::lr_base,
+       .sentence = "In place of lr: the peak for a batch of `lr_base_batch` images, from which that of the "
+                   "recipe's batch follows; 0 = lr is written.",
+       .identity = false,  // stored as lr: read_recipe
+       .derived_text = "0"},
+      {.name = "lr_base_batch",
+       .member = &R::lr_base_batch,
+       .sentence = "The batch of which lr_base is the learning rate.",
+       .range = kFromOne,
+       .identity = false,
+       .derived_text = "256",
+       .inert = has_no_base,
+       .inert_when = "there is no lr_base"},
+      {.name = "lr_scaling",
+       .member = choice<&R::lr_scaling>(),
+       .sentence = "Whether the learning rate grows with the batch or with its square root.",
+       .identity = false,
+       .derived = [](const R& r) { return Json(name_of(is_sgd(r) ? LrScaling::kLinear : LrScaling::kSqrt)); },
+       .derived_text = "sqrt; linear where optimiser is sgd",
+       .inert = has_no_base,
+       .inert_when = "there is no lr_base"},
+      {.name = "layer_decay",
+       .member = &R::layer_decay,
+       .sentence =
+           "Factor of the learning rate from one layer to the layer below it: the head has lr itself, "
+           "the last block this part of it, the patches least of all; 1 = the same in all.",
+       .range = {0, 1, true}},
       {.name = "weight_decay", .member = &R::weight_decay, .sentence = "Of what `decay` names."},
       {.name = "decay",
        .member = choice<&R::decay>(),
@@ -177,6 +201,17 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .range = kFraction,
        .inert = [](const R& r) { return r.schedule != Schedule::kStep; },
        .inert_when = "schedule is not step"},
+      {.name = "loss",
+       .member = choice<&R::loss>(),
+       .sentence = "Of the labels: cross entropy, or binary cross entropy of each class by itself, with the "
+                   "mean over classes."},
+      {.name = "target_threshold",
+       .member = &R::target_threshold,
+       .sentence = "Targets that labels, smoothing and mixing come to are made 1 above it, and 0 otherwise; "
+                   "0 = they stay.",
+       .range = kFraction,
+       .inert = [](const R& r) { return r.loss != Loss::kBinaryCrossEntropy; },
+       .inert_when = "loss is not binary-cross-entropy"},
       {.name = "label_smoothing",
        .member = &R::label_smoothing,
        .sentence = "Share of the target spread over all classes.",
@@ -196,6 +231,14 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
            "Whether that probability rises linearly from 0 at the first layer, or is the same in all.",
        .inert = [](const R& r) { return r.drop_path == 0; },
        .inert_when = "drop_path is 0"},
+      {.name = "dropout",
+       .member = &R::dropout,
+       .sentence = "Probability that a feature is left out before the head.",
+       .range = {0, 0.99}},
+      {.name = "position_dropout",
+       .member = &R::position_dropout,
+       .sentence = "Probability that a number of a token is left out once positions are added.",
+       .range = {0, 0.99}},
       {.name = "distillation",
        .member = choice<&R::distillation>(),
        .sentence = "Learn from a teacher too: from its most likely class, or from all its probabilities."},
@@ -268,6 +311,17 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::eval_every,
        .sentence = "Epochs between evaluations; the last step is always evaluated.",
        .range = kPositive},
+      {.name = "patience",
+       .member = &R::patience,
+       .sentence = "Stop after this many evaluations in a row without improvement; 0 = run "
+                   "through its epochs.",
+       .range = kCount},
+      {.name = "patience_metric",
+       .member = &R::patience_metric,
+       .sentence = "What is to get better.",
+       .choices = {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss"},
+       .inert = [](const R& r) { return r.patience == 0; },
+       .inert_when = "patience is 0"},
       {.name = "color_jitter",
        .member = &R::color_jitter,
        .sentence = "Strength of random brightness, contrast and saturation."},
@@ -278,6 +332,10 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::randaugment,
        .sentence = "Random operations on colours and shape, as timm writes them: rand-m9-mstd0.5-inc1.",
        .form = wrong_randaugment},
+      {.name = "trivial_augment",
+       .member = &R::trivial_augment,
+       .sentence = "Whether TrivialAugment changes each image: one operation on colours or shape, of any "
+                   "strength of its wide range. In place of randaugment."},
       {.name = "random_erasing",
        .member = &R::random_erasing,
        .sentence = "Probability that a rectangle is replaced by noise.",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/named_path.h"
 #include "config/model/family.h"
 #include "config/model/model_section.h"
 
@@ -13,6 +14,13 @@ std::map<std::string, std::string> named_weights(const RecipeConfig& recipe) {
   std::map<std::string, std::string> named;
   if (!recipe.start_weights.empty()) named.emplace(recipe.start_weights, recipe.start_sha256);
   if (!recipe.teacher_weights.empty()) named.emplace(recipe.teacher_weights, recipe.teacher_sha256);
+  return named;
+}
+
+std::map<std::string, std::string> named_files(const TrialConfig& trial) {
+  auto named = named_weights(trial.recipe);
+  const PluginConfig& plugin = trial.model.plugin;
+  if (!plugin.name.empty()) named.emplace(plugin_key(plugin.name), plugin.sha256);
   return named;
 }
 

@@ -20,6 +20,10 @@ const std::vector<Field<RecipeConfig>>& recipe_fields();
 /// of that name.
 std::map<std::string, std::string> named_weights(const RecipeConfig& recipe);
 
+/// The same with the plugin of the trial's model, as `plugin_key` names it: all that it takes from its worker
+/// by name.
+std::map<std::string, std::string> named_files(const TrialConfig& trial);
+
 /// `teacher` of a recipe that learns from the model of another trial, the one whose weights `teacher_weights`
 /// are: the file says which model that is.
 inline constexpr const char* kTeacherTrial = "trial";

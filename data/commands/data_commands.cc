@@ -71,7 +71,9 @@ std::string as_json(const std::string& root, const DataSet& data, const DataChec
   for (const auto& split : check.splits)
     splits[split.split] = {{"images", split.images},
                            {"classes", split.classes},
-                           {"images_per_class", {{"min", split.fewest}, {"max", split.most}}}};
+                           {"images_per_class", {{"min", split.fewest}, {"max", split.most}}},
+                           {"mean", split.mean},
+                           {"std", split.std}};
   for (const auto& image : check.damaged)
     damaged.push_back({{"split", image.split}, {"name", image.name}, {"reason", image.reason}});
   const OrderedJson report{{"root", root},
@@ -99,8 +101,10 @@ std::string as_text(const std::string& root, const DataSet& data, const DataChec
     images += split.images;
     const std::string each = split.fewest == split.most ? fmt::format("{}", split.most)
                                                         : fmt::format("{} to {}", split.fewest, split.most);
-    text += fmt::format("{:<8} {} images of {} classes, {} per class\n", split.split, split.images,
-                        split.classes, each);
+    text += fmt::format(
+        "{:<8} {} images of {} classes, {} per class; mean [{:.3f}], std [{:.3f}] of red, green and blue\n",
+        split.split, split.images, split.classes, each, fmt::join(split.mean, ", "),
+        fmt::join(split.std, ", "));
   }
   for (const auto& what : data.passed_over) text += fmt::format("note     {}\n", what);
   for (const auto& image : check.damaged)

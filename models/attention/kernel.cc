@@ -65,6 +65,25 @@ Operands as_dot_product(const Operands& operands) {
           .scale = operands.scale};
 }
 
+void show_attention(const Operands& operands, const std::optional<torch::Tensor>& added) {
+  Observer* observer = attention_observer();
+  if (!observer) return;
+  const auto wide = [](const torch::Tensor& x) {
+    return x.to(torch::promote_types(x.scalar_type(), torch::kFloat));
+  };
+  const auto products = as_dot_product({.q = wide(operands.q),
+                                        .k = wide(operands.k),
+                                        .v = operands.v,
+                                        .scale = operands.scale,
+                                        .kernel = operands.kernel});
+  auto scores = products.q.matmul(products.k.mT()) * products.scale;  // [B, H, N, N]
+  if (added) {
+    const auto W = added->size(0), H = scores.size(1), N = scores.size(2);
+    scores = (scores.view({-1, W, H, N, N}) + wide(*added)).view({-1, H, N, N});
+  }
+  observer->attention(scores.softmax(-1));
+}
+
 torch::Tensor fused_attention(const Operands& operands, const std::optional<torch::Tensor>& added) {
   const auto [q, k, v, scale, kernel] = as_dot_product(operands);
   const auto width = q.size(-1), d = v.size(-1);
@@ -76,6 +95,7 @@ torch::Tensor fused_attention(const Operands& operands, const std::optional<torc
 
 torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   const auto operands = operands_of(kernel, q, k, v);
+  show_attention(operands);
   // on a processor PyTorch's own is faster only where it is made for: products, 32 bits, many tokens
   const bool is_made_for =
       operands.kernel == Kernel::kDot && q.scalar_type() != torch::kBFloat16 && q.size(2) > 64;

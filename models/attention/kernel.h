@@ -29,6 +29,10 @@ Operands operands_of(Kernel kernel, const torch::Tensor& q, const torch::Tensor&
 /// Source: MSF supplement, (iii) to (v).
 Operands as_dot_product(const Operands& operands);
 
+/// Shows the softmax to an observer that wants to see attention; elsewhere it computes nothing. `added`: to
+/// the scaled scores, [1 or W, H, N, N], or nothing.
+void show_attention(const Operands& operands, const std::optional<torch::Tensor>& added = {});
+
 /// PyTorch's `scaled_dot_product_attention`. VALUE is filled up to the others' width, which its fused path
 /// needs. `added`: to the scaled scores, [1 or B, H, N, N], or nothing.
 /// Shape: -> [B, H, N, d].

@@ -47,6 +47,24 @@ FusedPlace fused_place(const AttentionChoice& choice, Role role) {
           .count = static_cast<std::int64_t>(order.size())};
 }
 
+std::vector<RoleMatrix> role_matrices_of(const AttentionChoice& choice, std::int64_t heads,
+                                         const std::function<torch::Tensor(Role)>& matrix,
+                                         const torch::Tensor& proj) {
+  std::vector<RoleMatrix> matrices;
+  for (const auto role : {kQuery, kKey, kValue, kProbe}) {
+    if (role == kProbe && choice.probe != Probe::kInside) continue;
+    const auto stored = matrix(role);
+    const auto one = torch::eye(stored.size(1) * choice.groups, stored.options());
+    const auto whole =
+        grouped_linear(one, stored, choice.groups, choice.layout, {}, fused_place(choice, role));  // [d, H·d̂]
+    matrices.push_back({.role = role, .heads = out_of_heads(whole, heads)});
+  }
+  const bool is_tied = weight_is_tied(choice);
+  matrices.push_back(
+      {.role = kWeight, .heads = is_tied ? into_heads(matrix(kWeight), heads) : out_of_heads(proj, heads)});
+  return matrices;
+}
+
 bool weight_is_tied(const AttentionChoice& choice) {
   return projections_of(choice).contains(choice.share[kWeight]);
 }
@@ -113,6 +131,12 @@ torch::Tensor SharedAttentionImpl::forward(const torch::Tensor& x) {
   }
   if (choice.probe == Probe::kOutside) y = y - torch::linear(normalised, matrix(choice.share[kProbe]));
   return y;
+}
+
+std::vector<RoleMatrix> SharedAttentionImpl::role_matrices() const {
+  const auto stored = [&](Role role) { return matrix(options_.choice.share[role]); };
+  return role_matrices_of(options_.choice, options_.heads, stored,
+                          weight_is_tied_ ? torch::Tensor{} : stored(kWeight));
 }
 
 const torch::Tensor& SharedAttentionImpl::matrix(char letter) const { return mat->get(std::string{letter}); }

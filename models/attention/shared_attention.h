@@ -5,13 +5,16 @@
 #include <torch/nn/modules/container/parameterdict.h>
 #include <torch/types.h>
 
+#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "models/attention/kernel.h"
 #include "models/choices/attention.h"
 #include "models/layers/layers.h"
 #include "models/projection/grouped_linear.h"
+#include "models/projection/role_matrices.h"
 
 namespace abl::models {
 
@@ -27,6 +30,12 @@ std::set<char> projections_of(const AttentionChoice& choice);
 
 /// Where the matrix of a role stands among those of QUERY, KEY, VALUE and an inside PROBE, in this order.
 FusedPlace fused_place(const AttentionChoice& choice, Role role);
+
+/// The matrices of all roles but an outside PROBE. `matrix`: that of a role as it is stored. `proj`: a WEIGHT
+/// of its own; undefined where it is tied.
+std::vector<RoleMatrix> role_matrices_of(const AttentionChoice& choice, std::int64_t heads,
+                                         const std::function<torch::Tensor(Role)>& matrix,
+                                         const torch::Tensor& proj);
 
 /// Whether WEIGHT is the matrix of another role.
 bool weight_is_tied(const AttentionChoice& choice);
@@ -45,11 +54,12 @@ void check(const AttentionOptions& options);
 ///             an outside PROBE [dim, dim], a WEIGHT of its own [dim, heads·dim_head].
 /// Shape: x [B, N, dim] -> [B, N, dim].
 /// Source: MSF eq. 1, 12 and 14, section 2.3; sharing: Tables 1 and 2.
-class SharedAttentionImpl : public torch::nn::Module, public WeightOwner {
+class SharedAttentionImpl : public torch::nn::Module, public WeightOwner, public RoleMatrices {
  public:
   explicit SharedAttentionImpl(AttentionOptions options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
   std::vector<torch::Tensor> weights() const override { return mat->values(); }
+  std::vector<RoleMatrix> role_matrices() const override;
 
   const AttentionOptions& options() const { return options_; }
   LayerNorm norm{nullptr};

@@ -14,11 +14,12 @@ namespace abl::models {
 /// Parameters: `qkv`, `proj`.
 /// Shape: x [B, N, dim] -> [B, N, dim]; cost quadratic in N.
 /// Source: XCiT section 3.1, SNE eq. 1, manifold key eq. 1.
-class TokenAttentionImpl : public torch::nn::Module {
+class TokenAttentionImpl : public torch::nn::Module, public RoleMatrices {
  public:
   /// Throws: c10::ValueError when the heads do not divide the width or the embedding has no meaning.
   TokenAttentionImpl(const QkvOptions& qkv, std::int64_t heads, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<RoleMatrix> role_matrices() const override { return qkv_.role_matrices(proj_->weight, heads_); }
 
  private:
   const std::int64_t heads_;

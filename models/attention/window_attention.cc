@@ -27,6 +27,7 @@ torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& b
                                 const torch::Tensor& mask) {
   auto added = bias.unsqueeze(0);                         // [1, H, N, N]
   if (mask.defined()) added = added + mask.unsqueeze(1);  // [W, H, N, N]
+  show_attention(operands, added);
   if (literal() || operands.q.is_cuda())
     return fused_in_windows(operands, added.to(operands.q.scalar_type()));
   return block_attention(operands, added).transpose(1, 2);
@@ -118,6 +119,12 @@ WindowSharedAttentionImpl::WindowSharedAttentionImpl(const WindowAttentionOption
     proj_bias_ = register_parameter("proj_bias", new_constant({dim}, 0, device));
   else
     proj_ = register_module("proj", Linear{dim, dim, device});
+}
+
+std::vector<RoleMatrix> WindowSharedAttentionImpl::role_matrices() const {
+  return role_matrices_of(
+      choice_, options_.heads, [&](Role role) { return weight->get(name_of(choice_.share[role])); },
+      weight_is_tied_ ? torch::Tensor{} : proj_->weight);
 }
 
 torch::Tensor WindowSharedAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {

@@ -33,7 +33,7 @@ void check(const WindowAttentionOptions& options);
 
 /// Attention between the tokens of each window: what a Swin block asks of it, whatever its kind.
 /// Shape: x [B·W, N, dim], mask [W, N, N] added to the scaled logits (undefined: nothing) -> [B·W, N, dim].
-class WindowAttentionImpl : public torch::nn::Module {
+class WindowAttentionImpl : public torch::nn::Module, public RoleMatrices {
  public:
   virtual torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) = 0;
 };
@@ -82,6 +82,9 @@ class WindowQkvAttentionImpl : public BiasedWindowAttentionImpl {
  public:
   explicit WindowQkvAttentionImpl(const WindowAttentionOptions& options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+  std::vector<RoleMatrix> role_matrices() const override {
+    return fused_role_matrices(qkv_->weight, proj_->weight, options_.heads);
+  }
 
  private:
   Linear qkv_{nullptr}, proj_{nullptr};
@@ -97,6 +100,9 @@ class WindowKeyAttentionImpl : public BiasedWindowAttentionImpl {
   WindowKeyAttentionImpl(const WindowAttentionOptions& options, const KeyChoice& choice,
                          torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+  std::vector<RoleMatrix> role_matrices() const override {
+    return keyless_role_matrices(qv_->weight, proj_->weight, options_.heads);
+  }
 
  private:
   Linear qv_{nullptr}, proj_{nullptr};
@@ -119,6 +125,7 @@ class WindowSharedAttentionImpl : public BiasedWindowAttentionImpl, public Weigh
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
 
   std::vector<torch::Tensor> weights() const override { return weight->values(); }
+  std::vector<RoleMatrix> role_matrices() const override;
 
   torch::nn::ParameterDict weight{nullptr}, bias{nullptr};
 

@@ -55,6 +55,9 @@ class WindowCosineAttentionImpl : public CosineAttentionBaseImpl {
   explicit WindowCosineAttentionImpl(const WindowAttentionOptions& options,
                                      torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+  std::vector<RoleMatrix> role_matrices() const override {
+    return fused_role_matrices(qkv_->weight, proj_->weight, options_.heads);
+  }
 
  private:
   Linear qkv_{nullptr}, proj_{nullptr};
@@ -69,6 +72,9 @@ class WindowCosineKeyAttentionImpl : public CosineAttentionBaseImpl {
   WindowCosineKeyAttentionImpl(const WindowAttentionOptions& options, const KeyChoice& choice,
                                torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+  std::vector<RoleMatrix> role_matrices() const override {
+    return keyless_role_matrices(qv_->weight, proj_->weight, options_.heads);
+  }
 
  private:
   Linear qv_{nullptr}, proj_{nullptr};

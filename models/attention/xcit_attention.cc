@@ -43,8 +43,10 @@ torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
 
 torch::Tensor ClassAttentionImpl::average_values(const torch::Tensor& q, const torch::Tensor& x) {
   const auto D = x.size(2), H = heads_, d = D / H;
-  const auto p = scores(q, x).softmax(-1).to(x.scalar_type());  // [B, H, tokens]
-  const auto mean = p.matmul(x).transpose(0, 1);                // Xᵀ p: [H, B, D]
+  const auto weights = scores(q, x).softmax(-1);  // [B, H, tokens]
+  if (Observer* observer = attention_observer()) observer->attention(weights.unsqueeze(2));
+  const auto p = weights.to(x.scalar_type());
+  const auto mean = p.matmul(x).transpose(0, 1);  // Xᵀ p: [H, B, D]
   return mean.matmul(v_->weight.view({H, d, D}).mT()).transpose(0, 1) + v_->bias.view({H, d});
 }
 

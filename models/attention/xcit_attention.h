@@ -77,11 +77,14 @@ struct CrossCovarianceOptions {
 /// Parameters: `qkv`, `proj`, `temperature` [heads, 1, 1] where it is learned.
 /// Shape: x [B, N, dim] -> [B, N, dim]; cost linear in N.
 /// Source: XCiT eq. 1; the temperature as a factor for each head: the release.
-class CrossCovarianceImpl : public torch::nn::Module {
+class CrossCovarianceImpl : public torch::nn::Module, public RoleMatrices {
  public:
   /// Throws: c10::ValueError when the heads do not divide the width or the embedding has no meaning.
   explicit CrossCovarianceImpl(const CrossCovarianceOptions& options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<RoleMatrix> role_matrices() const override {
+    return qkv_.role_matrices(proj_->weight, options_.heads);
+  }
 
   /// How much of each value channel goes into each output channel: along the last dimension it sums to one.
   /// Shape: queries, keys [B, heads, N, d] -> [B, heads, d outputs, d values].

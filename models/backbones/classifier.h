@@ -9,12 +9,24 @@
 
 namespace abl::models {
 
+/// What a model says of a batch. Shape: [B, classes] each.
+struct Answers {
+  torch::Tensor logits;
+  torch::Tensor
+      distilled{};  ///< of a head that is there to learn from a teacher; undefined where there is none
+
+  /// What the model is evaluated by: the mean of its heads.
+  torch::Tensor combined() const { return distilled.defined() ? (logits + distilled) / 2 : logits; }
+};
+
 /// What every family builds: images in, one logit for each class out.
 /// Shape: images [B, 3, S, S] -> [B, classes].
 /// Thread: `forward` in evaluation may run on several threads at once; it changes nothing in the model.
 class Classifier : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& images) = 0;
+  /// Head by head what `forward` combines.
+  virtual Answers answer(const torch::Tensor& images) { return {forward(images)}; }
 
   /// A model of its own with the same options, numbers, types, modes and frozen parameters, on `device` where
   /// one is given. Gradients are not copied, and no random number is drawn.

@@ -101,7 +101,7 @@ EfficientNetStageImpl::EfficientNetStageImpl(std::int64_t in, EfficientNetStageO
 }
 
 torch::Tensor EfficientNetStageImpl::forward(torch::Tensor x) {
-  for (const auto& block : blocks_) x = block(x);
+  for (const auto& block : blocks_) x = tell_block(x, block(x), /*channels=*/1);
   return x;
 }
 
@@ -137,7 +137,7 @@ EfficientNetImpl::EfficientNetImpl(EfficientNetOptions options, torch::Device de
 torch::Tensor EfficientNetImpl::forward(const torch::Tensor& images) {
   auto x = bn1_(conv_stem_(images));
   for (const auto& stage : stages_) x = stage(x);
-  return classifier_(bn2_(conv_head_(x)).mean({2, 3}));
+  return classifier_(drop_out(bn2_(conv_head_(x)).mean({2, 3}), options_.dropout.head, is_training()));
 }
 
 }  // namespace abl::models

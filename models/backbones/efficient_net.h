@@ -11,6 +11,7 @@
 #include "models/backbones/classifier.h"
 #include "models/layers/conv_norm_act.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 
 namespace abl::models {
 
@@ -39,6 +40,7 @@ struct EfficientNetOptions {
   };
   /// Of blocks that add their input. The linear rule stops one step short of the rate, as in timm.
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
 };
 
 /// Compound scaling. Channels are rounded to multiples of 8, never down by more than a tenth; the blocks of a

@@ -51,6 +51,14 @@ torch::Tensor KeyAttentionImpl::forward(const torch::Tensor& x) {
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 
+std::vector<RoleMatrix> KeyAttentionImpl::role_matrices() const {
+  std::vector<RoleMatrix> matrices{{.role = kQuery, .heads = into_heads(to_q_->weight, heads_)}};
+  if (linear_key_) matrices.push_back({.role = kKey, .heads = into_heads(linear_key_->weight, heads_)});
+  matrices.push_back({.role = kValue, .heads = into_heads(to_v_->weight, heads_)});
+  matrices.push_back({.role = kWeight, .heads = out_of_heads(proj_->weight, heads_)});
+  return matrices;
+}
+
 KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device)
     : options_{checked(std::move(options))}, drop_rates_{drop_rates(options_.drop_path, options_.depth())} {
   const auto dim = options_.dim, pixels = 3 * options_.patch * options_.patch;
@@ -70,9 +78,9 @@ KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device)
 }
 
 torch::Tensor KeyVitImpl::forward(const torch::Tensor& images) {
-  auto x = embed_images(images);
+  auto x = drop_out(embed_images(images), options_.dropout.positions, is_training());
   for (std::size_t index = 0; index < attention_.size(); ++index) x = layer(index, x);
-  return head_(norm_(x).select(1, 0));
+  return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, is_training()));
 }
 
 torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const {

@@ -12,7 +12,9 @@
 #include "models/backbones/classifier.h"
 #include "models/choices/key.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/mlp.h"
+#include "models/projection/role_matrices.h"
 
 namespace abl::models {
 
@@ -28,6 +30,7 @@ struct KeyVitOptions {
   std::int64_t mlp_dim = 1536;
   std::vector<std::optional<KeyChoice>> keys;  ///< one for each layer; nothing: as kLinear
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t depth() const { return static_cast<std::int64_t>(keys.size()); }
@@ -37,11 +40,12 @@ struct KeyVitOptions {
 /// Attention between tokens, without the residual, whose key is a linear layer or a manifold key.
 /// Parameters: `norm`, `to_q` and `to_v` without bias, `key`, `proj` with bias.
 /// Shape: x [B, N, dim] -> [B, N, dim].
-class KeyAttentionImpl : public torch::nn::Module {
+class KeyAttentionImpl : public torch::nn::Module, public RoleMatrices {
  public:
   KeyAttentionImpl(const KeyVitOptions& options, const std::optional<KeyChoice>& choice,
                    torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<RoleMatrix> role_matrices() const override;
 
  private:
   const std::int64_t heads_;

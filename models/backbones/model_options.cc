@@ -11,11 +11,20 @@ ModelOptions with_drop_path(const ModelOptions& options, double rate, std::optio
   return options.held_->with_drop_path(rate, rule);
 }
 
+ModelOptions with_dropout(const ModelOptions& options, const DropoutOptions& dropout) {
+  return options.held_->with_dropout(dropout);
+}
+
 ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks) {
   return options.held_->with_checkpointing(blocks);
 }
 
 std::int64_t image_size(const ModelOptions& options) { return options.held_->image_size(); }
+
+void check_no_dropout(const DropoutOptions& dropout) {
+  TORCH_CHECK_VALUE(dropout.head == 0 && dropout.positions == 0, "dropout is ", dropout.head, " and ",
+                    dropout.positions, " for a model without dropout; 0 is expected");
+}
 
 void check_no_checkpointing(std::int64_t blocks) {
   TORCH_CHECK_VALUE(blocks == 0, "checkpoint_blocks is ", blocks,

@@ -11,6 +11,7 @@
 
 #include "models/backbones/classifier.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 
 namespace abl::models {
 
@@ -21,12 +22,19 @@ concept WithBlocks = requires(Options options) {
   { options.checkpoint_blocks } -> std::convertible_to<std::int64_t>;
 };
 
+/// Whether a model of these options has dropout.
+template <class Options>
+concept WithDropout = requires(Options options) {
+  { options.dropout } -> std::convertible_to<DropoutOptions>;
+};
+
 /// The options of a family: an aggregate that names the model it is for, and has a size of images,
 /// stochastic depth and a number of blocks to compute again.
 ///   struct FooOptions {
 ///     using Model = class FooImpl;
 ///     std::int64_t image_size = 224;  // and others of its own
 ///     DropPathOptions drop_path{};
+///     DropoutOptions dropout{};  // where it has any
 ///     std::int64_t checkpoint_blocks = 0;
 ///   };
 template <class Options>
@@ -47,6 +55,7 @@ class ModelOptions {
     virtual ~Held() = default;
     virtual std::shared_ptr<Classifier> build(torch::Device device) const = 0;
     virtual ModelOptions with_drop_path(double rate, std::optional<DropPathRule> rule) const = 0;
+    virtual ModelOptions with_dropout(const DropoutOptions& dropout) const = 0;
     virtual ModelOptions with_checkpointing(std::int64_t blocks) const = 0;
     virtual std::int64_t image_size() const = 0;
   };
@@ -55,6 +64,7 @@ class ModelOptions {
 
   friend std::shared_ptr<Classifier> build(const ModelOptions&, torch::Device);
   friend ModelOptions with_drop_path(const ModelOptions&, double, std::optional<DropPathRule>);
+  friend ModelOptions with_dropout(const ModelOptions&, const DropoutOptions&);
   friend ModelOptions with_checkpointing(const ModelOptions&, std::int64_t);
   friend std::int64_t image_size(const ModelOptions&);
 
@@ -70,6 +80,10 @@ std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device dev
 /// linear elsewhere.
 ModelOptions with_drop_path(const ModelOptions& options, double rate, std::optional<DropPathRule> rule = {});
 
+/// The same model with dropout.
+/// Throws: c10::ValueError for a family that has none, unless there is to be none.
+ModelOptions with_dropout(const ModelOptions& options, const DropoutOptions& dropout);
+
 /// The same transformer that keeps no activations of its first blocks, but computes them again in the
 /// backward pass (`recomputed`). Of an XCiT blocks of class attention do not count, of a Swin those of all
 /// stages do.
@@ -78,6 +92,9 @@ ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks
 
 /// Side of the square images that the model is made for, pixels.
 std::int64_t image_size(const ModelOptions& options);
+
+/// Of a model without dropout. Throws: c10::ValueError unless there is to be none.
+void check_no_dropout(const DropoutOptions& dropout);
 
 /// Of a model without blocks. Throws: c10::ValueError unless it is 0.
 void check_no_checkpointing(std::int64_t blocks);
@@ -93,6 +110,14 @@ struct ModelOptions::HeldAs final : Held {
     auto changed = own;
     changed.drop_path.rate = rate;
     if (rule) changed.drop_path.rule = *rule;
+    return changed;
+  }
+  ModelOptions with_dropout(const DropoutOptions& dropout) const override {
+    auto changed = own;
+    if constexpr (WithDropout<Options>)
+      changed.dropout = dropout;
+    else
+      check_no_dropout(dropout);
     return changed;
   }
   ModelOptions with_checkpointing(std::int64_t blocks) const override {

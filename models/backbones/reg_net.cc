@@ -105,11 +105,12 @@ RegNetStageImpl::RegNetStageImpl(std::span<const double> drop_rates, RegNetBlock
 }
 
 torch::Tensor RegNetStageImpl::forward(torch::Tensor x) {
-  for (const auto& block : blocks_) x = block(x);
+  for (const auto& block : blocks_) x = tell_block(x, block(x), /*channels=*/1);
   return x;
 }
 
-PoolingHeadImpl::PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device) {
+PoolingHeadImpl::PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device, double dropout)
+    : dropout_{dropout} {
   fc_ = register_module("fc", Linear{dim, classes, device});
   const torch::NoGradGuard no_grad;
   if (!is_started(device)) return;
@@ -139,7 +140,7 @@ RegNetImpl::RegNetImpl(RegNetOptions options, torch::Device device) : options_{s
     rest = rest.subspan(depth);
     width = stage.width;
   }
-  head_ = register_module("head", PoolingHead{width, options_.classes, device});
+  head_ = register_module("head", PoolingHead{width, options_.classes, device, options_.dropout.head});
 }
 
 torch::Tensor RegNetImpl::forward(const torch::Tensor& images) {

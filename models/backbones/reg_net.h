@@ -11,6 +11,7 @@
 #include "models/backbones/classifier.h"
 #include "models/layers/conv_norm_act.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 
 namespace abl::models {
 
@@ -45,6 +46,7 @@ struct RegNetOptions {
   std::vector<RegNetStageSize> stages = stages_of(RegNetRule{});
   double se_ratio = 0.25;  ///< of a block's input, what squeeze and excitation leaves
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
 };
 
 struct RegNetBlockOptions {
@@ -86,14 +88,18 @@ class RegNetStageImpl : public torch::nn::Module {
 };
 using RegNetStage = Part<RegNetStageImpl>;
 
-/// The mean over the image, then the classifier `fc`.
+/// The mean over the image, then the classifier `fc`, with dropout before it.
 /// Shape: x [B, dim, H, W] -> [B, classes].
 class PoolingHeadImpl : public torch::nn::Module {
  public:
-  PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device = torch::kCPU);
-  torch::Tensor forward(const torch::Tensor& x) { return fc_(x.mean({2, 3})); }
+  PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device = torch::kCPU,
+                  double dropout = 0);
+  torch::Tensor forward(const torch::Tensor& x) {
+    return fc_(drop_out(x.mean({2, 3}), dropout_, is_training()));
+  }
 
  private:
+  const double dropout_;
   Linear fc_{nullptr};
 };
 using PoolingHead = Part<PoolingHeadImpl>;

@@ -11,7 +11,7 @@
 namespace abl::models {
 namespace {
 
-constexpr std::int64_t kStem = 64, kExpansion = 4;
+constexpr std::int64_t kStem = 64, kExpansion = 4;  // of a bottleneck
 constexpr std::size_t kStages = 4;
 
 /// Channels of a stage's 3 x 3 convolutions.
@@ -29,6 +29,9 @@ void check(const ResNetOptions& options) {
   for (const auto depth : options.layers)
     TORCH_CHECK_VALUE(depth > 0, "a stage of ", depth, " layers of a ResNet; at least 1 is expected");
   TORCH_CHECK_VALUE(options.groups > 0, "groups ", options.groups, " of a ResNet; it must be positive");
+  TORCH_CHECK_VALUE(options.has_bottlenecks || (options.groups == 1 && options.width_per_group == 64),
+                    "basic blocks of a ResNet with groups ", options.groups, " and width_per_group ",
+                    options.width_per_group, "; 1 and 64 are expected");
   for (const auto width : options.widths)
     TORCH_CHECK_VALUE(width > 0 && inner_width(options, width) > 0, "a stage of width ", width,
                       " of a ResNet with width_per_group ", options.width_per_group,
@@ -50,27 +53,33 @@ ResNetShortcutImpl::ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::i
 
 ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device)
     : drop_rate_{options.drop_rate} {
-  const auto& [in, width, out, stride, groups, zero_init_last, drop_rate] = options;
-  conv1_ = register_module("conv1", resnet_conv({.in = in, .out = width}, device));
+  const auto& [in, width, out, stride, groups, bottleneck, zero_init_last, drop_rate] = options;
+  const Conv2dOptions narrow{.in = in, .out = width},
+      wide{.in = in, .out = width, .kernel = 3, .stride = stride};
+  conv1_ = register_module("conv1", resnet_conv(bottleneck ? narrow : wide, device));
   bn1_ = register_module("bn1", BatchNorm2d{width, device});
   conv2_ = register_module(
       "conv2",
-      resnet_conv({.in = width, .out = width, .kernel = 3, .stride = stride, .groups = groups}, device));
+      resnet_conv(
+          {.in = width, .out = width, .kernel = 3, .stride = bottleneck ? stride : 1, .groups = groups},
+          device));
   bn2_ = register_module("bn2", BatchNorm2d{width, device});
-  conv3_ = register_module("conv3", resnet_conv({.in = width, .out = out}, device));
-  bn3_ = register_module("bn3", BatchNorm2d{out, device});
+  if (bottleneck) {
+    conv3_ = register_module("conv3", resnet_conv({.in = width, .out = out}, device));
+    bn3_ = register_module("bn3", BatchNorm2d{out, device});
+  }
   if (stride != 1 || in != out)
     downsample_ = register_module("downsample", ResNetShortcut{in, out, stride, device});
   if (zero_init_last) {
     const torch::NoGradGuard no_grad;
-    bn3_->weight.zero_();
+    (bottleneck ? bn3_ : bn2_)->weight.zero_();
   }
 }
 
 torch::Tensor ResNetBlockImpl::forward(const torch::Tensor& x) {
-  auto y = torch::relu(bn1_(conv1_(x)));
-  y = torch::relu(bn2_(conv2_(y)));
-  y = drop_path(bn3_(conv3_(y)), drop_rate_, is_training());
+  auto y = bn2_(conv2_(torch::relu(bn1_(conv1_(x)))));
+  if (conv3_) y = bn3_(conv3_(torch::relu(y)));
+  y = drop_path(y, drop_rate_, is_training());
   return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
 }
 
@@ -85,7 +94,7 @@ ResNetStageImpl::ResNetStageImpl(std::span<const double> drop_rates, ResNetBlock
 }
 
 torch::Tensor ResNetStageImpl::forward(torch::Tensor x) {
-  for (const auto& block : blocks_) x = block(x);
+  for (const auto& block : blocks_) x = tell_block(x, block(x), /*channels=*/1);
   return x;
 }
 
@@ -94,14 +103,17 @@ ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{s
   conv1_ = register_module("conv1", resnet_conv({.in = 3, .out = kStem, .kernel = 7, .stride = 2}, device));
   bn1_ = register_module("bn1", BatchNorm2d{kStem, device});
   maxpool_ = register_module("maxpool", MaxPool{std::make_shared<MaxPoolImpl>()});
-  ResNetBlockOptions block{.in = kStem, .groups = options_.groups, .zero_init_last = options_.zero_init_last};
+  ResNetBlockOptions block{.in = kStem,
+                           .groups = options_.groups,
+                           .bottleneck = options_.has_bottlenecks,
+                           .zero_init_last = options_.zero_init_last};
   const auto rates = drop_rates(
       options_.drop_path, std::accumulate(options_.layers.begin(), options_.layers.end(), std::int64_t{0}));
   auto rest = std::span{rates};
   for (std::size_t stage = 0; stage < options_.layers.size(); ++stage) {
     const auto depth = static_cast<std::size_t>(options_.layers[stage]);
     block.width = inner_width(options_, options_.widths[stage]);
-    block.out = kExpansion * options_.widths[stage];
+    block.out = (options_.has_bottlenecks ? kExpansion : 1) * options_.widths[stage];
     stages_.push_back(
         register_module("layer" + std::to_string(stage + 1), ResNetStage{rest.first(depth), block, device}));
     rest = rest.subspan(depth);
@@ -114,7 +126,7 @@ ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{s
 torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
   auto x = maxpool_(torch::relu(bn1_(conv1_(images))));
   for (const auto& stage : stages_) x = stage(x);
-  return fc_(x.mean({2, 3}));
+  return fc_(drop_out(x.mean({2, 3}), options_.dropout.head, is_training()));
 }
 
 }  // namespace abl::models

@@ -10,22 +10,26 @@
 
 #include "models/backbones/classifier.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
 
 namespace abl::models {
 
-/// By default ResNet-50. ResNeXt-50 32x4d: 32 groups of width 4.
+/// By default ResNet-50. ResNeXt-50 32x4d: 32 groups of width 4; wide ResNet-50-2: one of width 128.
 struct ResNetOptions {
   using Model = class ResNetImpl;
   static constexpr bool kHasBlocks = false;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
-  std::vector<std::int64_t> layers = {3, 4, 6, 3};         ///< blocks of each stage
-  std::vector<std::int64_t> widths = {64, 128, 256, 512};  ///< of each stage; its output is 4 times as wide
-  std::int64_t groups = 1;            ///< of the 3 x 3 convolutions: ResNeXt's cardinality
+  std::vector<std::int64_t> layers = {3, 4, 6, 3};  ///< blocks of each stage
+  std::vector<std::int64_t> widths = {64, 128, 256,
+                                      512};  ///< of each stage; of bottlenecks the output is 4 times as wide
+  bool has_bottlenecks = true;  ///< false: basic blocks, as ResNet-18 and 34; they have one group of width 64
+  std::int64_t groups = 1;      ///< of the 3 x 3 convolutions: ResNeXt's cardinality
   std::int64_t width_per_group = 64;  ///< where the stage's width is 64; proportional in the others
   bool zero_init_last = true;         ///< the last normalisation of each block starts at 0
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
 };
 
 /// The projection of a block's input where its shape changes: a 1 x 1 convolution and batch normalisation.
@@ -46,6 +50,7 @@ using ResNetShortcut = Part<ResNetShortcutImpl>;
 struct ResNetBlockOptions {
   std::int64_t in = 0, width = 0, out = 0;  ///< `width`: of the 3 x 3 convolution
   std::int64_t stride = 1, groups = 1;
+  bool bottleneck = true;
   bool zero_init_last = true;
   double drop_rate = 0;
 };
@@ -53,11 +58,13 @@ struct ResNetBlockOptions {
 /// The bottleneck: 1 x 1, 3 x 3 and 1 x 1 convolutions, each with batch normalisation; the 3 x 3 has the
 /// stride and the groups.
 ///   relu(shortcut(x) + BN3 conv3 relu BN2 conv2 relu BN1 conv1 x)
+/// The basic block: two 3 x 3 convolutions, the first with the stride.
+///   relu(shortcut(x) + BN2 conv2 relu BN1 conv1 x)
 /// Parameters: `conv1`, `bn1`, … `bn3`, and `downsample.0`, `downsample.1` where the shape changes.
 /// Shape: x [B, in, H, W] -> [B, out, ⌈H/stride⌉, ⌈W/stride⌉].
 /// Source: "Deep residual learning for image recognition", Figure 5; groups: "Aggregated residual
-/// transformations for deep neural networks", Figure 3c. The stride stands in the 3 x 3 convolution, as in
-/// timm.
+/// transformations for deep neural networks", Figure 3c. A bottleneck's stride stands in the 3 x 3
+/// convolution, as in timm.
 class ResNetBlockImpl : public torch::nn::Module {
  public:
   explicit ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device = torch::kCPU);
@@ -65,7 +72,7 @@ class ResNetBlockImpl : public torch::nn::Module {
 
  private:
   const double drop_rate_;
-  Conv2d conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
+  Conv2d conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};  ///< a basic block has no third
   BatchNorm2d bn1_{nullptr}, bn2_{nullptr}, bn3_{nullptr};
   ResNetShortcut downsample_{nullptr};  ///< null where the shape stays
 };
@@ -95,7 +102,7 @@ class MaxPoolImpl : public torch::nn::Module {
 };
 using MaxPool = Part<MaxPoolImpl>;
 
-/// ResNet and ResNeXt of bottleneck blocks. Parameters are named as in timm: `conv1`, `bn1`, `layer1`, …
+/// ResNet and ResNeXt. Parameters are named as in timm: `conv1`, `bn1`, `layer1`, …
 /// `fc`. Convolutions start normal with variance 2 / fan-out, groups not divided out, as in timm.
 /// Shape: images [B, 3, H, W], of any size -> [B, classes].
 /// Source: as the block's; the comparators of MSF Table 6.

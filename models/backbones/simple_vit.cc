@@ -56,9 +56,9 @@ SimpleVitImpl::SimpleVitImpl(SimpleVitOptions options, torch::Device device) : o
 }
 
 torch::Tensor SimpleVitImpl::forward(const torch::Tensor& images) {
-  auto x = embed_images(images);
+  auto x = drop_out(embed_images(images), options_.dropout.positions, is_training());
   for (std::int64_t index = 0; index < options_.depth; ++index) x = layer(index, x);
-  return head_(head_norm_(x.mean(1)));
+  return head_(drop_out(head_norm_(x.mean(1)), options_.dropout.head, is_training()));
 }
 
 torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {

@@ -9,6 +9,7 @@
 #include "models/attention/shared_attention.h"
 #include "models/backbones/classifier.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
 #include "models/layers/mlp.h"
 
@@ -26,6 +27,7 @@ struct SimpleVitOptions {
   std::int64_t mlp_dim = 0;
   std::vector<AttentionChoice> attention;  ///< one for each layer, `depth` of them
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch); }

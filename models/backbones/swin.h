@@ -30,6 +30,7 @@ struct SwinOptions {
   std::int64_t mlp_ratio = 4;
   std::vector<WindowAttentionChoice> attention;  ///< one for each block of all stages
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 

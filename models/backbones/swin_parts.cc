@@ -90,12 +90,13 @@ torch::Tensor SwinStageImpl::forward(const torch::Tensor& map) {
   return x;
 }
 
-SwinHeadImpl::SwinHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device) {
+SwinHeadImpl::SwinHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device, double dropout)
+    : dropout_{dropout} {
   fc_ = register_module("fc", Linear{dim, classes, device});
 }
 
 torch::Tensor SwinHeadImpl::forward(const torch::Tensor& map) {
-  return fc_(map.mean(torch::IntArrayRef{1, 2}));
+  return fc_(drop_out(map.mean(torch::IntArrayRef{1, 2}), dropout_, is_training()));
 }
 
 SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const MakeSwinBlock& make_block,
@@ -126,7 +127,7 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
     layers->push_back(stages_.emplace_back(downsample, std::move(blocks), recomputed));
   }
   norm_ = register_module("norm", LayerNorm{dim, device});
-  head_ = register_module("head", SwinHead{dim, sizes.classes, device});
+  head_ = register_module("head", SwinHead{dim, sizes.classes, device, sizes.dropout.head});
   if (is_started(device)) start_as_released(*this);
 }
 

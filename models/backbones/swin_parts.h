@@ -12,6 +12,7 @@
 #include "models/attention/windows.h"
 #include "models/backbones/classifier.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
 
 /// What both Swin transformers consist of, but for the blocks.
@@ -76,14 +77,16 @@ class SwinStageImpl : public torch::nn::Module {
 };
 using SwinStage = Part<SwinStageImpl>;
 
-/// The mean over the map, then one linear layer `fc`.
+/// The mean over the map, then one linear layer `fc`, with dropout before it.
 /// Shape: [B, S, S, dim] -> [B, classes].
 class SwinHeadImpl : public torch::nn::Module {
  public:
-  SwinHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device = torch::kCPU);
+  SwinHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device = torch::kCPU,
+               double dropout = 0);
   torch::Tensor forward(const torch::Tensor& map);
 
  private:
+  const double dropout_;
   Linear fc_{nullptr};
 };
 using SwinHead = Part<SwinHeadImpl>;
@@ -94,6 +97,7 @@ struct SwinSizes {
   std::int64_t window = 0, mlp_ratio = 0;
   std::size_t choices = 0;  ///< of attention
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;
   std::vector<std::int64_t> pretrained_window{};  ///< of version 2
 };
@@ -110,6 +114,7 @@ SwinSizes sizes_of(const Options& options) {
           .mlp_ratio = options.mlp_ratio,
           .choices = options.attention.size(),
           .drop_path = options.drop_path,
+          .dropout = options.dropout,
           .checkpoint_blocks = options.checkpoint_blocks};
 }
 

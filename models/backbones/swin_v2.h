@@ -33,6 +33,7 @@ struct SwinV2Options {
   std::int64_t mlp_ratio = 4;
   std::vector<CosineAttentionChoice> attention;  ///< one for each block of all stages
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 

@@ -18,46 +18,89 @@ VitOptions checked(const VitOptions& options) {
                     " widths; none may be negative, classes and MLP not 0");
   TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
                     " heads do not divide the width ", options.dim);
+  TORCH_CHECK_VALUE(options.layer_scale >= 0, "a ViT with a LayerScale of ", options.layer_scale,
+                    "; expected 0 (none) or more");
   return options;
 }
 
 }  // namespace
 
-VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device, double drop_rate)
+VitBlockImpl::VitBlockImpl(const VitOptions& options, std::int64_t layer, torch::Device device,
+                           double drop_rate)
     : drop_rate_{drop_rate} {
   const auto dim = options.dim;
   norm1_ = register_module("norm1", LayerNorm{dim, device, kEps});
-  attn_ = register_module(
-      "attn", TokenAttention{QkvOptions{.dim = dim, .bias = options.has_qkv_bias}, options.heads, device});
+  if (options.plugin.file) {
+    plugged_ = {options.plugin, AttentionSite{.dim = dim,
+                                              .heads = options.heads,
+                                              .rows = options.image_size / options.patch,
+                                              .leading_tokens = options.prefix(),
+                                              .layer = layer,
+                                              .depth = options.depth,
+                                              .device = device}};
+    register_module("attn", plugged_.ptr());
+  } else {
+    attn_ = register_module(
+        "attn", TokenAttention{QkvOptions{.dim = dim, .bias = options.has_qkv_bias}, options.heads, device});
+  }
   norm2_ = register_module("norm2", LayerNorm{dim, device, kEps});
   mlp_ = register_module("mlp", Mlp{dim, options.mlp_ratio * dim, device});
+  if (options.layer_scale == 0) return;
+  ls1_ = register_module("ls1", LayerScale{dim, options.layer_scale, device});
+  ls2_ = register_module("ls2", LayerScale{dim, options.layer_scale, device});
 }
 
 torch::Tensor VitBlockImpl::forward(const torch::Tensor& x) {
-  const auto y = add_residual(x, drop_path(attn_(norm1_(x)), drop_rate_, is_training()));
-  return add_residual(y, drop_path(mlp_(norm2_(y)), drop_rate_, is_training()));
+  const auto scaled = [](const LayerScale& scale, const torch::Tensor& branch) {
+    return scale ? scale(branch) : branch;
+  };
+  const auto in = norm1_(x);
+  const auto mixed = scaled(ls1_, plugged_ ? plugged_(in) : attn_(in));
+  const auto y = add_residual(x, drop_path(mixed, drop_rate_, is_training()));
+  return add_residual(y, drop_path(scaled(ls2_, mlp_(norm2_(y))), drop_rate_, is_training()));
 }
 
 VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{checked(options)} {
   check_recomputed(options_.checkpoint_blocks, options_.depth);
   const auto dim = options_.dim;
   cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 1e-6, device));
-  pos_embed_ = register_parameter("pos_embed", new_normal({1, options_.tokens(), dim}, 0.02, device));
+  pos_embed_ = register_parameter("pos_embed", new_normal({1, options_.positions(), dim}, 0.02, device));
+  if (options_.has_distillation_token)
+    dist_token_ = register_parameter("dist_token", new_normal({1, 1, dim}, 0.02, device));
   patch_embed_ = register_module("patch_embed", PatchEmbed{options_.image_size, options_.patch, dim, device});
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
   for (const auto drop_rate : drop_rates(options_.drop_path, options_.depth))
-    blocks->push_back(blocks_.emplace_back(options_, device, drop_rate));
+    blocks->push_back(
+        blocks_.emplace_back(options_, static_cast<std::int64_t>(blocks_.size()), device, drop_rate));
   norm_ = register_module("norm", LayerNorm{dim, device, kEps});
   head_ = register_module("head", Linear{dim, options_.classes, device});
+  if (options_.has_distillation_token)
+    head_dist_ = register_module("head_dist", Linear{dim, options_.classes, device});
   if (is_started(device)) start_linear_layers(*this);
 }
 
-torch::Tensor VitImpl::forward(const torch::Tensor& images) {
-  const auto patches = patch_embed_(images);
-  auto x = torch::cat({cls_token_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_embed_;
+torch::Tensor VitImpl::embed_images(const torch::Tensor& images) {
+  auto patches = patch_embed_(images);
+  if (!options_.has_class_position) patches = patches + pos_embed_;
+  std::vector<torch::Tensor> tokens{cls_token_.expand({patches.size(0), -1, -1})};
+  if (dist_token_.defined()) tokens.push_back(dist_token_.expand({patches.size(0), -1, -1}));
+  tokens.push_back(patches);
+  const auto x = torch::cat(tokens, 1);
+  return options_.has_class_position ? x + pos_embed_ : x;
+}
+
+Answers VitImpl::answer(const torch::Tensor& images) {
+  const bool training = is_training();
+  auto x = drop_out(embed_images(images), options_.dropout.positions, training);
   for (std::int64_t layer = 0; layer < options_.depth; ++layer)
     x = run_block(blocks_[static_cast<std::size_t>(layer)], x, layer < options_.checkpoint_blocks);
-  return head_(norm_(x).select(1, 0));
+  x = norm_(x);
+  const auto token = [&](std::int64_t place) {
+    return drop_out(x.select(1, place), options_.dropout.head, training);
+  };
+  Answers answers{head_(token(0))};
+  if (head_dist_) answers.distilled = head_dist_(token(1));
+  return answers;
 }
 
 }  // namespace abl::models

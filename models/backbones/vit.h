@@ -11,7 +11,9 @@
 #include "models/backbones/classifier.h"
 #include "models/embedding/patches.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/mlp.h"
+#include "models/plugins/plugged.h"
 
 namespace abl::models {
 
@@ -26,38 +28,67 @@ struct VitOptions {
   std::int64_t heads = 6;  ///< divides `dim`
   std::int64_t mlp_ratio = 4;
   bool has_qkv_bias = true;
+  double layer_scale = 0;               ///< where LayerScale of both branches starts; 0: there is none
+  bool has_class_position = true;       ///< DeiT-III's class token joins after the positions, without one
+  bool has_distillation_token = false;  ///< a second token like the class token, with a head of its own
+  PluginUse plugin{};  ///< what takes the attention's place in each layer; by default nothing does
   DropPathOptions drop_path{};
+  DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
-  std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
+  std::int64_t patches() const { return (image_size / patch) * (image_size / patch); }
+  /// Leading tokens that are no patches.
+  std::int64_t prefix() const { return has_distillation_token ? 2 : 1; }
+  std::int64_t positions() const { return patches() + (has_class_position ? prefix() : 0); }
 };
 
-/// One layer with its residuals: x += attn(norm1 x), x += mlp(norm2 x).
+/// A factor for each channel of a branch.
+/// Parameters: `gamma` [dim].
+/// Shape: x [..., dim] -> [..., dim].
+/// Source: "Going deeper with image transformers", section 2.
+class LayerScaleImpl : public torch::nn::Module {
+ public:
+  LayerScaleImpl(std::int64_t dim, double start, torch::Device device = torch::kCPU)
+      : gamma_{register_parameter("gamma", new_constant({dim}, start, device))} {}
+  torch::Tensor forward(const torch::Tensor& x) { return x * gamma_; }
+
+ private:
+  const torch::Tensor gamma_;
+};
+using LayerScale = Part<LayerScaleImpl>;
+
+/// One layer with its residuals: x += ls1 attn(norm1 x), x += ls2 mlp(norm2 x).
 /// Shape: x [B, N, dim] -> [B, N, dim].
 class VitBlockImpl : public torch::nn::Module {
  public:
-  explicit VitBlockImpl(const VitOptions& options, torch::Device device = torch::kCPU, double drop_rate = 0);
+  explicit VitBlockImpl(const VitOptions& options, std::int64_t layer = 0, torch::Device device = torch::kCPU,
+                        double drop_rate = 0);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
   const double drop_rate_;
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   TokenAttention attn_{nullptr};
+  PluggedAttention plugged_;  ///< in its place
   Mlp mlp_{nullptr};
+  LayerScale ls1_{nullptr}, ls2_{nullptr};  ///< null where there is none
 };
 using VitBlock = Part<VitBlockImpl>;
 
 /// The vision transformer with a class token and learned positions. Parameters are named as in timm, and
-/// start as timm's: linear layers normal with deviation 0.02 and biases at 0, positions normal with deviation
-/// 0.02, the class token with 1e-6.
+/// start as timm's: linear layers normal with deviation 0.02 and biases at 0, positions and the distillation
+/// token normal with deviation 0.02, the class token with 1e-6.
 /// Shape: images [B, 3, S, S] -> [B, classes].
-/// Source: Dosovitskiy et al. (ICLR 2021), section 3.1; sizes as in DeiT.
+/// Source: Dosovitskiy et al. (ICLR 2021), section 3.1; sizes and distillation token as in DeiT (ICML 2021),
+///         sections 4 and 5.1, whose two classifiers are evaluated by their mean; LayerScale and class token
+///         as in DeiT III (ECCV 2022).
 class VitImpl : public Classifier {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit VitImpl(const VitOptions& options, torch::Device device = torch::kCPU);
 
-  torch::Tensor forward(const torch::Tensor& images) override;
+  torch::Tensor forward(const torch::Tensor& images) override { return answer(images).combined(); }
+  Answers answer(const torch::Tensor& images) override;
 
   const VitOptions& options() const { return options_; }
 
@@ -67,12 +98,16 @@ class VitImpl : public Classifier {
   }
 
  private:
+  torch::Tensor embed_images(const torch::Tensor& images);
+
   const VitOptions options_;
   torch::Tensor cls_token_, pos_embed_;
+  torch::Tensor dist_token_;  ///< undefined where there is none
   PatchEmbed patch_embed_{nullptr};
   std::vector<VitBlock> blocks_;
   LayerNorm norm_{nullptr};
   Linear head_{nullptr};
+  Linear head_dist_{nullptr};  ///< null without a distillation token
 };
 using Vit = Part<VitImpl>;
 

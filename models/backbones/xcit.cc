@@ -97,13 +97,15 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
 torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
   const auto map = patch_embed_(images);  // [B, dim, rows, columns]
   const auto rows = map.size(2), columns = map.size(3);
+  const bool training = is_training();
   auto x = (map + pos_embed_(rows, columns)).flatten(2).mT().contiguous();  // [B, N, dim]
+  x = drop_out(x, options_.dropout.positions, training);
   for (std::size_t block = 0; block < blocks_.size(); ++block) x = run(block, x, rows, columns);
 
   const auto cls_token = cls_token_.to(x.scalar_type()).expand({x.size(0), -1, -1});
   x = torch::cat({cls_token, x}, 1);  // [B, 1 + N, dim]
   for (const auto& block : cls_attn_blocks_) x = block(x);
-  return head_(norm_(x).select(1, 0));
+  return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, training));
 }
 
 torch::Tensor XcitImpl::run(std::size_t index, const torch::Tensor& x, std::int64_t rows,

@@ -14,6 +14,7 @@
 #include "models/embedding/patches.h"
 #include "models/embedding/positions.h"
 #include "models/layers/drop_path.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
 #include "models/layers/mlp.h"
 
@@ -93,6 +94,7 @@ struct XcitOptions {
   std::vector<XcitChoice> blocks;  ///< one for each block
   /// Not of class attention, which the release spares.
   DropPathOptions drop_path{.rule = DropPathRule::kConstant};
+  DropoutOptions dropout{};
   /// The first so many of them are run again in the backward pass.
   std::int64_t checkpoint_blocks = 0;
 };

@@ -25,6 +25,16 @@ class Observer {
   /// Whether parts are to compute as the papers write it and not as it is fast: each role's projection as a
   /// product of its own, a kernel without the channels that fused attention needs.
   virtual bool wants_literal() const { return false; }
+  /// A block of the model's trunk, with its residuals: what it was given and what it returned, the channels
+  /// of a token along dimension `channels`. Of a model without such blocks nothing is heard.
+  virtual void block(const torch::Tensor& input, const torch::Tensor& output, std::int64_t channels) {
+    static_cast<void>(input), static_cast<void>(output), static_cast<void>(channels);
+  }
+  /// Whether `attention` is to be called: the weights are computed for it alone.
+  virtual bool wants_attention() const { return false; }
+  /// How much of each key's value every query of a head takes: along the last dimension it sums to one.
+  /// Shape: [B, H, queries, keys], of attention in windows [B·W, H, N, N]; at least float32.
+  virtual void attention(const torch::Tensor& weights) { static_cast<void>(weights); }
 };
 
 /// Lets `observer` see every part that runs on this thread during its life. One at a time.
@@ -58,6 +68,19 @@ class WeightOwner {
 /// Tells an observer that so many elements are multiplied by the temperature of attention.
 inline void count_scaled(std::int64_t elements) {
   if (Observer* observer = Observation::current()) observer->scaled(elements);
+}
+
+/// Tells an observer of a block of the trunk. Returns: the output.
+inline torch::Tensor tell_block(const torch::Tensor& input, torch::Tensor output,
+                                std::int64_t channels = -1) {
+  if (Observer* observer = Observation::current()) observer->block(input, output, channels);
+  return output;
+}
+
+/// The observer that wants to see attention; null: none does.
+inline Observer* attention_observer() {
+  Observer* observer = Observation::current();
+  return observer && observer->wants_attention() ? observer : nullptr;
 }
 
 /// x + branch, and an observer hears of it.

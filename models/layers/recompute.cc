@@ -157,11 +157,11 @@ Tensor recomputed(RunBlock run, const Tensor& x, std::vector<Tensor> parameters)
 
 Tensor run_block(const RunBlock& run, const Tensor& x, bool is_recomputed,
                  std::initializer_list<const torch::nn::Module*> modules) {
-  if (!is_recomputed) return run(x);
+  if (!is_recomputed) return tell_block(x, run(x));
   std::vector<Tensor> parameters;
   for (const auto* module : modules)
     if (module) std::ranges::copy(module->parameters(), std::back_inserter(parameters));
-  return recomputed(run, x, std::move(parameters));
+  return tell_block(x, recomputed(run, x, std::move(parameters)));
 }
 
 bool recomputing() { return second_run; }

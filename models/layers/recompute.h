@@ -28,7 +28,7 @@ using RunBlock = std::function<torch::Tensor(const torch::Tensor& x)>;
 /// Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
 torch::Tensor recomputed(RunBlock run, const torch::Tensor& x, std::vector<torch::Tensor> parameters);
 
-/// run(x), recomputed where that is asked for.
+/// run(x), recomputed where that is asked for. An observer hears of it as of a block, the channels last.
 /// `modules`: whose parameters are the block's; null where it has no such.
 torch::Tensor run_block(const RunBlock& run, const torch::Tensor& x, bool is_recomputed,
                         std::initializer_list<const torch::nn::Module*> modules);

@@ -137,6 +137,11 @@ QkvProjection::QkvProjection(torch::nn::Module& owner, const QkvOptions& options
   embedding_ = owner.register_module("qkv", NonLinearQkv{options.dim, choice, codes, device});
 }
 
+std::vector<RoleMatrix> QkvProjection::role_matrices(const torch::Tensor& proj, std::int64_t heads) const {
+  if (linear_) return fused_role_matrices(linear_->weight, proj, heads);
+  return {{.role = kWeight, .heads = out_of_heads(proj, heads)}};
+}
+
 void check_heads(std::int64_t dim, std::int64_t heads) {
   TORCH_CHECK_VALUE(dim > 0 && heads > 0 && dim % heads == 0, "heads is ", heads, "; a divisor of the width ",
                     dim, " is expected");

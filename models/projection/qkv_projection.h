@@ -9,6 +9,7 @@
 
 #include "models/choices/embedding.h"
 #include "models/layers/layers.h"
+#include "models/projection/role_matrices.h"
 
 namespace abl::models {
 
@@ -67,6 +68,8 @@ class QkvProjection {
  public:
   QkvProjection(torch::nn::Module& owner, const QkvOptions& options, torch::Device device);
   torch::Tensor operator()(const torch::Tensor& x) const { return linear_ ? linear_(x) : embedding_(x); }
+  /// With WEIGHT, `proj`; of an embedding WEIGHT alone.
+  std::vector<RoleMatrix> role_matrices(const torch::Tensor& proj, std::int64_t heads) const;
 
  private:
   Linear linear_{nullptr};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -117,11 +118,43 @@ void check_bools(const TensorPlace& place, std::string_view data) {
                 fmt::format("{} holds bytes that are neither true nor false", shown(place.name))};
 }
 
+/// What another kind of file begins with, and what to do with it.
+struct OtherKind {
+  std::string_view beginning, advice;
+};
+
+constexpr std::string_view kPyTorch =
+    "it is a PyTorch file (.pt, .pth, .bin); this makes a safetensors file of its weights: python3 -c "
+    "\"import sys, "
+    "torch; from safetensors.torch import save_file; w = torch.load(sys.argv[1], map_location='cpu', "
+    "weights_only=True); w = w.get('model', w.get('state_dict', w)); save_file({k: t.contiguous() for k, t "
+    "in "
+    "w.items()}, sys.argv[2])\" OLD.pth NEW.safetensors";
+
+// none of them is the length of a header
+constexpr std::array<OtherKind, 5> kOtherKinds{
+    {{"PK\x03\x04", kPyTorch},
+     {"\x80\x02", kPyTorch},  // before PyTorch 1.6: a pickle
+     {"version https://git-lfs.github.com/spec/",
+      "it is a pointer of Git LFS, which stands for the file; fetch that with: git lfs pull"},
+     {"\x89HDF\r\n\x1a\n", "it is an HDF5 file, as Keras writes them"},
+     {"<", "it is a page of HTML or XML, as a download that was refused leaves"}}};
+
+/// Empty where it is none of these.
+std::string_view advice_for(std::string_view bytes) {
+  const auto found = std::ranges::find_if(
+      kOtherKinds, [&](const OtherKind& kind) { return bytes.starts_with(kind.beginning); });
+  return found == kOtherKinds.end() ? std::string_view{} : found->advice;
+}
+
 FileLayout read_layout(std::string_view bytes) {
   std::uint64_t header_size = 0;
   if (bytes.size() < kLengthBytes) throw Error{Code::kDataLoss, "it is shorter than the length of a header"};
   std::memcpy(&header_size, bytes.data(), kLengthBytes);
-  if (header_size > kMaxHeaderBytes || header_size > bytes.size() - kLengthBytes)
+  const bool is_no_length = header_size > kMaxHeaderBytes || header_size > bytes.size() - kLengthBytes;
+  if (const auto advice = advice_for(bytes); is_no_length && !advice.empty())
+    throw Error{Code::kDataLoss, std::string{advice}};
+  if (is_no_length)
     throw Error{Code::kDataLoss,
                 fmt::format("it announces a header of {} bytes in a file of {}; at most {} are read",
                             header_size, bytes.size(), kMaxHeaderBytes)};

@@ -28,7 +28,7 @@ bool is_vector(std::string_view name, const torch::Tensor& parameter) {
 /// `pos_embed.token_projection.weight`, as it does `temperature`, [heads, 1, 1] (timm's XCiT decays only the
 /// latter).
 bool is_token_or_position(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames{"cls_token", "pos_embed", "cls", "pos"};
+  constexpr std::array<std::string_view, 5> kNames{"cls_token", "dist_token", "pos_embed", "cls", "pos"};
   return has(kNames, name);
 }
 

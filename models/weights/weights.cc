@@ -19,9 +19,9 @@
 namespace abl::models {
 namespace {
 
-constexpr std::array<std::string_view, 4> kHeads{"head.", "head.fc.", "fc.", "classifier."};
-constexpr std::array<std::string_view, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
-constexpr std::string_view kKernel = "patch_embed.proj.weight";            // of a class-token ViT or Swin
+constexpr std::array<std::string_view, 5> kHeads{"head.", "head_dist.", "head.fc.", "fc.", "classifier."};
+constexpr std::array<std::string_view, 2> kPositions{"pos_embed", "pos"};
+constexpr std::string_view kKernel = "patch_embed.proj.weight";  // of a class-token ViT or Swin
 constexpr std::string_view kBiases = ".relative_position_bias_table";
 // Buffers that older Swin checkpoints hold, computed from the window and the size of the image.
 constexpr std::array<std::string_view, 3> kComputed{".relative_position_index", ".relative_coords_table",
@@ -58,6 +58,25 @@ void keep_head(State& given, const State& own, LoadedWeights& loaded) {
 
 std::int64_t side_of(std::int64_t places) { return std::llround(std::sqrt(static_cast<double>(places))); }
 
+/// Of a table of positions: how many there are beside those of the largest square map in it. Those of a model
+/// are of its class token and its distillation token; it has one, both, or none.
+std::int64_t leading(std::int64_t places) {
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(places)));
+  return places - side * side;
+}
+
+/// A learned table of positions [1, leading + S·S, dim] in the size of the model's.
+torch::Tensor fitted_positions(const torch::Tensor& given, const torch::Tensor& own) {
+  const auto extra = leading(own.size(1));
+  if (given.dim() == 3 && given.size(1) > extra && leading(given.size(1) - extra) != 0)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{} positions; without the {} of leading tokens (class, distillation) that the "
+                            "model has, they are of no square map",
+                            given.size(1), extra)};
+  const auto side = side_of(own.size(1) - extra);
+  return interpolate_positions(given, side, side, extra);
+}
+
 bool is_computed(const std::string& name) {
   return std::ranges::any_of(kComputed, [&](std::string_view ending) { return name.ends_with(ending); });
 }
@@ -65,10 +84,8 @@ bool is_computed(const std::string& name) {
 /// A tensor in the size that the model has; nothing where the options do not say that it may have another.
 std::optional<torch::Tensor> resized(const std::string& name, const torch::Tensor& given,
                                      const torch::Tensor& own, const WeightsOptions& options) {
-  if (options.resize_positions && std::ranges::find(kPositions, name) != kPositions.end()) {
-    const auto side = side_of(own.size(1) - 1);
-    return interpolate_positions(given, side, side, /*extra=*/1);
-  }
+  if (options.resize_positions && std::ranges::find(kPositions, name) != kPositions.end())
+    return fitted_positions(given, own);
   if (options.resize_positions && name.ends_with(kBiases))
     return interpolate_bias_table(given, (side_of(own.size(0)) + 1) / 2);
   if (options.other_patch && name == kKernel && given.dim() == 4 && own.dim() == 4)
@@ -87,6 +104,8 @@ void resize(State& given, const State& own, const WeightsOptions& options, Loade
       }
     } catch (const c10::Error& error) {
       throw Error{Code::kInvalidArgument, name + ": " + error.what_without_backtrace()};
+    } catch (const Error& error) {
+      throw Error{error.code(), fmt::format("{}: {}", name, error.what())};
     }
   }
 }
@@ -165,12 +184,42 @@ Layouts layouts_of(const torch::nn::Module& model) {
 
 }  // namespace
 
+namespace {
+
+/// Those of PyTorch's data parallelism and of its compiler, and what trainers call a model that is a part of
+/// something larger.
+constexpr std::array<std::string_view, 3> kWrappers{"module.", "_orig_mod.", "model."};
+
+bool all_begin_with(const State& state, std::string_view prefix) {
+  return !state.empty() &&
+         std::ranges::all_of(state, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+}
+
+/// Takes away what wrappers, one in another, put before every name. Returns: that.
+std::string unwrap(State& state, const State& own) {
+  std::string taken;
+  const auto is_around = [&](std::string_view prefix) {
+    return all_begin_with(state, prefix) && !all_begin_with(own, prefix);
+  };
+  for (auto wrapper = std::ranges::find_if(kWrappers, is_around); wrapper != kWrappers.end();
+       wrapper = std::ranges::find_if(kWrappers, is_around)) {
+    State inner;
+    for (const auto& [name, tensor] : state) inner.emplace(name.substr(wrapper->size()), tensor);
+    state = std::move(inner);
+    taken += *wrapper;
+  }
+  return taken;
+}
+
+}  // namespace
+
 LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options) {
   const torch::NoGradGuard no_grad;
   const auto own = state_of(model);
-  auto given = with_our_names(state, layouts_of(model));
+  auto bare = state;
+  LoadedWeights loaded{.prefix = unwrap(bare, own), .fresh = {}, .resized = {}};
+  auto given = with_our_names(bare, layouts_of(model));
   std::erase_if(given, [](const auto& entry) { return is_computed(entry.first); });
-  LoadedWeights loaded;
   if (options.other_patch) renumber_convolutions(given, own, loaded);
   if (options.fresh_head) keep_head(given, own, loaded);
   resize(given, own, options, loaded);

@@ -26,12 +26,15 @@ struct WeightsOptions {
 
 /// What did not come from the state as it was.
 struct LoadedWeights {
+  /// What stood before every name of the state, and before none of the model's: "module.", as wrappers leave
+  /// it.
+  std::string prefix;
   std::vector<std::string> fresh;    ///< as the model started
   std::vector<std::string> resized;  ///< interpolated
 };
 
 /// Copies the weights of a foreign or partial state into the model: under our names or those of the releases
-/// (release_names.h), in any type of real numbers.
+/// (release_names.h), with or without what a wrapper puts before them all, in any type of real numbers.
 /// Throws: Error{kInvalidArgument} naming all that is missing, surplus, of another shape or kind, or not
 /// finite in the model's type, one line each; the model is then untouched.
 LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options = {});

@@ -45,7 +45,11 @@ constexpr Command kCommands[] = {
     {"calibrate", "Time a little of each trial: a document a line on stdin, a JSON object a line as answer",
      &commands::declare_calibrate},
     {"infer", "Run a model on one image, or on tensors to compare implementations", &commands::declare_infer},
+    {"probe", "Look into a trained model: feature norms, attention maps, accuracy by resolution, …",
+     &commands::declare_probe},
     {"data", "Check the images of a data set, or pack them into one file", &data::declare_data},
+    {"plugin", "Load a plugin and say what it is: its kind, its keys, its SHA-256",
+     &commands::declare_plugin},
     {"presets", "List model presets", &commands::declare_presets},
 };
 

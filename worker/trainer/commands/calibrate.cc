@@ -21,6 +21,7 @@
 #include "models/counting/counter.h"
 #include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/plugin_flag.h"
 #include "worker/trainer/device/gpu.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/training.h"
@@ -90,6 +91,7 @@ struct CalibrateFlags {
   int threads = 1;
   double seconds = 20;
   std::vector<std::string> data;
+  PluginFlag plugins;
 };
 
 /// Folder that is gone with it.
@@ -155,6 +157,7 @@ Json measure(const Json& document, const CalibrateFlags& flags, const NamedPaths
 int calibrate(const CalibrateFlags& flags) {
   const NamedPaths data = parse_named_paths(kDataFlag, flags.data);
   expect_there(kDataFlag, data);
+  flags.plugins.know();
   std::vector<Json> documents;
   for (std::string line; std::getline(std::cin, line);)
     if (!line.empty()) documents.push_back(Json::parse(line));
@@ -195,6 +198,7 @@ Run declare_calibrate(CLI::App& app) {
   app.add_option(flag::kDevice, flags->device, "cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->capture_default_str();
+  flags->plugins.declare(app);
   app.add_option(kDataFlag.flag, flags->data,
                  "Folder of a data set that trials name (repeatable); without it images are drawn")
       ->type_name("NAME=FOLDER");

@@ -12,7 +12,9 @@ Run declare_eval(CLI::App& app);
 Run declare_export(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_infer(CLI::App& app);
+Run declare_probe(CLI::App& app);
 Run declare_presets(CLI::App& app);
 Run declare_calibrate(CLI::App& app);
+Run declare_plugin(CLI::App& app);
 
 }  // namespace abl::commands

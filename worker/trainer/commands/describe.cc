@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+#include <ext/stdio_filebuf.h>
+
 #include <iostream>
 #include <memory>
 
@@ -13,6 +16,23 @@
 namespace abl::commands {
 
 namespace flag = protocol::flag;
+
+namespace {
+
+/// The standard output, for answers alone: what a plugin prints meanwhile goes to the standard error.
+class Answers {
+ public:
+  Answers() : buffer_{::dup(STDOUT_FILENO), std::ios::out}, stream_{&buffer_} {
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  std::ostream& stream() { return stream_; }
+
+ private:
+  __gnu_cxx::stdio_filebuf<char> buffer_;
+  std::ostream stream_;
+};
+
+}  // namespace
 
 Run declare_describe(CLI::App& app) {
   struct Flags {
@@ -45,12 +65,15 @@ Run declare_describe(CLI::App& app) {
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
       "model.attention.probe=inside\n");
   return [flags]() -> int {
-    if (flags->lines)
-      (flags->document ? document_lines : describe_lines)(std::cin, std::cout, [&](config::Json& document) {
+    flags->source.plugins.know();
+    if (flags->lines) {
+      Answers answers;
+      const auto change = [&](config::Json& document) {
         complete_model(document);
         change_settings(document, flags->source.settings);
-      });
-    else if (flags->document)
+      };
+      (flags->document ? document_lines : describe_lines)(std::cin, answers.stream(), change);
+    } else if (flags->document)
       std::cout << documents_of(flags->source.trial()).dump(2) << '\n';
     else
       describe_model(flags->source.trial(), flags->options, std::cout);

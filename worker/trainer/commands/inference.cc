@@ -63,7 +63,7 @@ Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& t
       if (error.code() == Code::kNotFound) throw;
       throw Error{
           error.code(),
-          fmt::format("--input is not a JPEG, PNG or WebP file; read as safetensors: {}", error.what())};
+          fmt::format("the input is not a JPEG, PNG or WebP file; read as safetensors: {}", error.what())};
     }
   }
   const auto photograph = data::open_photograph(file);
@@ -71,7 +71,7 @@ Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& t
   const auto batch = tasks::collate({0}, {.image_size = size}, [&](std::uint32_t index, std::size_t) {
     return data::centre_of(*photograph, index, trial.recipe, size);
   });
-  return {{"input", tasks::BatchInput{torch::kCPU}.images(batch)}};
+  return {{"input", tasks::BatchInput{torch::kCPU, trial.data}.images(batch)}};
 }
 
 void check_finite(const Tensors& weights, const std::filesystem::path& file) {
@@ -132,6 +132,10 @@ void check_output(const InferOptions& options) {
 }
 
 }  // namespace
+
+torch::Tensor read_images(const std::filesystem::path& file, const config::TrialConfig& trial) {
+  return images(given_in(file, trial), trial.data.image_size, file);
+}
 
 Inference infer(const config::TrialConfig& trial, const InferOptions& options) {
   if (!options.output.empty()) check_output(options);

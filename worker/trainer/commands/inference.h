@@ -27,6 +27,10 @@ struct Inference {
   torch::Tensor logits;          ///< [B, classes]
 };
 
+/// The images of such an input file. Shape: [B, 3, S, S], B at least 1, S the trial's.
+/// Throws: Error naming the file, the tensor and what was expected.
+torch::Tensor read_images(const std::filesystem::path& file, const config::TrialConfig& trial);
+
 /// Runs a model once on given images. Writes, for comparison with another implementation, `logits` [B,
 /// classes]; with gradients `loss` [1] and `grad.<parameter>`; in training mode the buffers after the pass as
 /// `train.<buffer>`; `feat.<part>` for each feature.

@@ -38,10 +38,12 @@ CLI::Option_group* ModelSource::declare(CLI::App& app) {
   group->add_option("--config", config_file, "A trial's JSON document")->type_name("FILE");
   group->require_option(1);
   declare_settings(app, settings);
+  plugins.declare(app);
   return group;
 }
 
 config::TrialConfig ModelSource::trial() const {
+  plugins.know();
   auto document = config_file.empty() ? document_of(preset) : config::read_json(config_file);
   complete_model(document);
   const bool names_data = std::ranges::any_of(

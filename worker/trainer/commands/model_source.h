@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/document/trial_document.h"
+#include "worker/trainer/commands/plugin_flag.h"
 
 namespace abl::commands {
 
@@ -17,6 +18,7 @@ struct ModelSource {
   std::string preset;
   std::string config_file;
   std::vector<std::string> settings;  ///< "model.depth=6"
+  PluginFlag plugins;
 
   /// --preset, --config and --set. Returns: the group of the first two, of which one is required.
   CLI::Option_group* declare(CLI::App& app);

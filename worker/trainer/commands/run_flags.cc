@@ -36,6 +36,16 @@ void expect_named(const training::WeightFiles& files, const config::RecipeConfig
                               did_you_mean(name, names))};
 }
 
+/// The same of plugins.
+void expect_plugin(const NamedPaths& files, const config::ModelConfig& model) {
+  const std::string& wanted = model.plugin.name;
+  for (const auto& [name, file] : files)
+    if (name != wanted)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("{} {}=…: the model names {}", kPluginFlag.flag, name,
+                              wanted.empty() ? "no plugin (model.plugin)" : fmt::format("{} alone", wanted))};
+}
+
 /// "cuda" or "cuda:N", N up to 99.
 bool is_cuda_device(std::string_view device) {
   if (device == "cuda" || device == "cuda:0") return true;
@@ -55,6 +65,7 @@ void expect_device(const std::string& device) {
 void RunFlags::declare(CLI::App& app) {
   app.add_option(flag::kConfig, config_file, "The trial's JSON document")->type_name("FILE")->required();
   declare_settings(app, settings);
+  plugins.declare(app);
   app.add_option(flag::kDataRoot, options.data_root, "Folder of the data set")->type_name("FOLDER");
   app.add_option(flag::kThreads, options.threads, "Compute threads")
       ->check(whole_number(1, 1024))
@@ -78,6 +89,8 @@ void RunFlags::read_trial() {
   change_settings(document, settings);
   options.trial = config::read_trial_or_throw(document);
   expect_named(options.weights, options.trial.recipe);
+  expect_plugin(parse_named_paths(kPluginFlag, plugins.given), options.trial.model);
+  plugins.know();
   options.config_hash = config::config_hash(config::canonical_text(options.trial));
   expect_device(options.device);
   if (deterministic) device::compute_deterministically();
@@ -107,6 +120,7 @@ std::vector<std::string> RunFlags::arguments() const {
                                      flag::kDevice,      options.device};
   if (!options.data_root.empty()) arguments.insert(arguments.end(), {flag::kDataRoot, options.data_root});
   for (const auto& named : weights) arguments.insert(arguments.end(), {flag::kWeights, named});
+  for (const auto& named : plugins.given) arguments.insert(arguments.end(), {flag::kPlugin, named});
   for (const auto& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
   if (deterministic) arguments.emplace_back(flag::kDeterministic);
   return arguments;

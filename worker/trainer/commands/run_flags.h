@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/trainer/commands/plugin_flag.h"
 #include "worker/trainer/training/training.h"
 
 namespace abl::commands {
@@ -15,6 +16,7 @@ struct RunFlags {
   std::string config_file;
   std::vector<std::string> settings;  ///< "recipe.epochs=2"
   std::vector<std::string> weights;   ///< "NAME=FILE"
+  PluginFlag plugins;
   bool deterministic = false;
 
   void declare(CLI::App& app);

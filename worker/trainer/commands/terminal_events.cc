@@ -48,6 +48,11 @@ void TerminalEvents::checkpoint(std::int64_t step, const std::filesystem::path& 
   newest_ = path, step_ = std::max(step_, step);
 }
 
+void TerminalEvents::probe(std::int64_t, const std::filesystem::path& file) {
+  const std::scoped_lock lock{mutex_};
+  std::cout << fmt::format("\r\033[Kfound: {}\n", file.string());
+}
+
 void TerminalEvents::end(Status status, const std::string& reason, bool) {
   const std::scoped_lock lock{mutex_};
   std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", name_of(status), step_, total_,

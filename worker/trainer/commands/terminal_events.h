@@ -17,6 +17,7 @@ class TerminalEvents final : public protocol::Events {
   void metric(std::int64_t step, const std::map<std::string, double>& values) override;
   void log(LogLevel level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
+  void probe(std::int64_t step, const std::filesystem::path& file) override;
   void end(Status status, const std::string& reason, bool retryable) override;
 
  private:

@@ -14,7 +14,9 @@
 #include "protocol/command_line.h"
 #include "protocol/events.h"
 #include "protocol/metrics.h"
+#include "protocol/probes.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/probing.h"
 #include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/commands/terminal_events.h"
@@ -66,7 +68,8 @@ void check_flags(const training::TrainingOptions& options) {
                                                     options.keep_best)};
 }
 
-int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
+int train(RunFlags& flags, const RankFlags& ranks, const std::vector<protocol::ProbeRequest>& probes,
+          protocol::Events& events) {
   using Status = protocol::End::Status;
   auto& options = flags.options;
   if (ranks.starts_ranks()) {
@@ -96,9 +99,14 @@ int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
     take_place(ranks, options);
     group = options.ranks;
     const auto run_dir = options.run_dir;
-    training::Training training{std::move(options), events};
+    auto probed = options;
+    probed.ranks = std::make_shared<ranks::RankGroup>();  // the first rank probes alone
+    const bool probes_here = ranks.rank <= 0;
+    auto training = std::make_unique<training::Training>(std::move(options), events);
     make_run_folder(run_dir);
-    const bool complete = training.run(stop);
+    bool complete = training->run(stop);
+    training.reset();  // its memory is for the probes
+    if (complete && probes_here) complete = probe_trained(probed, probes, events, stop);
     const char* const why = complete         ? ""
                             : events.heard() ? "stopped on request"
                                              : "standard output takes no more events";
@@ -122,6 +130,7 @@ Run declare_train(CLI::App& app) {
   struct Flags {
     RunFlags run;
     double checkpoint_seconds = training::TrainingOptions{}.checkpoint_every.count();
+    std::vector<std::string> probes;
     bool json = false;
     RankFlags ranks;
   };
@@ -157,9 +166,17 @@ Run declare_train(CLI::App& app) {
                       metric::kAverageTop5, metric::kAverageLoss, "none"}))
       ->type_name("METRIC")
       ->capture_default_str();
+  app.add_option(flag::kProbe, flags->probes,
+                 "Look into the trained model: a probe's name, or JSON such as {\"name\": \"attention\", "
+                 "\"images\": 8}; repeatable")
+      ->type_name("PROBE")
+      ->allow_extra_args(false);
   app.add_flag("--cuda-graph", options.cuda_graph,
                "Capture each step as a CUDA graph where possible (one GPU)")
       ->envname("ABLATE_CUDA_GRAPH");
+  app.add_option("--profile", options.profile,
+                 "Write a trace of 5 steps by PyTorch's profiler, for chrome://tracing or ui.perfetto.dev")
+      ->type_name("FILE");
   app.add_option("--last-step", options.last_step)
       ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
       ->group("");  // hidden: where `verify` ends
@@ -169,7 +186,7 @@ Run declare_train(CLI::App& app) {
   return [flags]() -> int {
     flags->run.options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
     const auto events = events_for(flags->json, flags->ranks);
-    const int code = train(flags->run, flags->ranks, *events);
+    const int code = train(flags->run, flags->ranks, protocol::read_probes(flags->probes, {}), *events);
     return code == kExitOk && !events->heard() ? kExitFailed : code;
   };
 }

@@ -63,6 +63,8 @@ int fail(protocol::Events& events, const Error& error) {
   const auto code = exit_code(error.code());
   if (const auto* machine = dynamic_cast<const MachineFault*>(&error))
     events.end_by(machine->fault(), error.what());
+  else if (dynamic_cast<const OtherFile*>(&error))
+    events.end_by({.part = Part::kFile}, error.what());
   else  // what the same machine would meet again is not worth a retry; memory that others held may pass, and
         // so may a file system that was away (the system errors that have no code of their own)
     events.end_as(class_of(error), error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);

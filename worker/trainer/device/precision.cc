@@ -44,12 +44,20 @@ torch::ScalarType computed_in(const config::RecipeConfig& recipe) {
   return torch::kFloat;
 }
 
-torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
-                        const config::RecipeConfig& recipe) {
+models::Answers answers_of(models::Classifier& model, const torch::Tensor& images,
+                           const config::RecipeConfig& recipe) {
   const auto type = models::weight_type(model);
   const Autocast autocast{type == torch::kFloat ? computed_in(recipe) : torch::kFloat,
                           images.device().type()};
-  return model.forward(images.to(type)).to(torch::kFloat);
+  auto answers = model.answer(images.to(type));
+  answers.logits = answers.logits.to(torch::kFloat);
+  if (answers.distilled.defined()) answers.distilled = answers.distilled.to(torch::kFloat);
+  return answers;
+}
+
+torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
+                        const config::RecipeConfig& recipe) {
+  return answers_of(model, images, recipe).combined();
 }
 
 torch::Tensor logits_by_parts(models::Classifier& model, const torch::Tensor& images,

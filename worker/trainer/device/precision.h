@@ -11,9 +11,13 @@ namespace abl::device {
 /// The type of the recipe's `precision`.
 torch::ScalarType computed_in(const config::RecipeConfig& recipe);
 
-/// Logits in float32, [B, classes], of normalised images [B, 3, S, S]. A model with float32 weights computes
+/// Answers in float32, [B, classes], of normalised images [B, 3, S, S]. A model with float32 weights computes
 /// its products in the recipe's precision by autocast, a model whose weights are lowered in the type of
 /// these.
+models::Answers answers_of(models::Classifier& model, const torch::Tensor& images,
+                           const config::RecipeConfig& recipe);
+
+/// What the model is evaluated by of them.
 torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
                         const config::RecipeConfig& recipe);
 

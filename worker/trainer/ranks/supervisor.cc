@@ -48,6 +48,8 @@ struct Repeat {
     else
       events.best_checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256, checkpoint.best);
   }
+  void operator()(const protocol::Trained&) const { events.trained(); }
+  void operator()(const protocol::Probe& probe) const { events.probe(probe.step, probe.path); }
   void operator()(const protocol::Rendezvous&) const {}  // the trainer's that starts the ranks
   void operator()(const protocol::End&) const {}         // the run's, which follows from those of all ranks
 };

@@ -95,10 +95,39 @@ Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collat
   return batch.finish();
 }
 
-BatchInput::BatchInput(torch::Device device)
+namespace {
+
+torch::Tensor of_channels(const std::vector<double>& numbers) {
+  return torch::tensor(numbers, torch::kFloat32);
+}
+
+}  // namespace
+
+torch::Tensor pixels_of(const torch::Tensor& input, const config::DataConfig& data) {
+  const auto shown =
+      input.to(torch::kCPU).permute({0, 2, 3, 1}) * of_channels(data.std) + of_channels(data.mean);
+  return (shown * 255).round().clamp(0, 255).to(torch::kByte).contiguous();
+}
+
+Renormalisation::Renormalisation(const config::DataConfig& given, const config::DataConfig& expected,
+                                 torch::Device device) {
+  if (given.mean == expected.mean && given.std == expected.std) return;
+  const auto numbers = [](const std::vector<double>& three) {
+    return torch::tensor(three, torch::kFloat64).view({3, 1, 1});
+  };
+  const auto deviation = numbers(expected.std);
+  scale_ = (numbers(given.std) / deviation).to(device, torch::kFloat32);
+  shift_ = ((numbers(given.mean) - numbers(expected.mean)) / deviation).to(device, torch::kFloat32);
+}
+
+torch::Tensor Renormalisation::operator()(const torch::Tensor& images) const {
+  return scale_.defined() ? torch::addcmul(shift_, images, scale_) : images;
+}
+
+BatchInput::BatchInput(torch::Device device, const config::DataConfig& data)
     : device_{device},
-      mean_{torch::tensor({0.485f, 0.456f, 0.406f}).to(device)},
-      deviation_{torch::tensor({0.229f, 0.224f, 0.225f}).to(device)} {}
+      mean_{of_channels(data.mean).to(device)},
+      deviation_{of_channels(data.std).to(device)} {}
 
 torch::Tensor BatchInput::images(const Batch& batch) const {
   const auto numbers = batch.images.to(device_, /*non_blocking=*/true).to(torch::kFloat32);

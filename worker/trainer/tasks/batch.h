@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "config/trial_config.h"
 #include "data/transform.h"
 
 namespace abl::tasks {
@@ -18,6 +19,21 @@ struct Erased {
   std::int64_t image = 0;  ///< its place in the batch
   images::Rectangle rectangle;
   torch::Tensor noise;  ///< [3, height, width], standard normal
+};
+
+/// Makes of images that were normalised with one mean and deviation what another model expects of the same
+/// pixels. Noise in place of an erased part counts as pixels. What needs no change keeps its bits.
+class Renormalisation {
+ public:
+  Renormalisation() = default;  ///< leaves images as they are
+  Renormalisation(const config::DataConfig& given, const config::DataConfig& expected, torch::Device device);
+
+  explicit operator bool() const { return scale_.defined(); }
+  /// Shape: [B, 3, S, S] -> [B, 3, S, S].
+  torch::Tensor operator()(const torch::Tensor& images) const;
+
+ private:
+  torch::Tensor scale_, shift_;  ///< [3, 1, 1]; undefined where nothing is to be done
 };
 
 /// What a step or an evaluation gets.
@@ -83,13 +99,17 @@ class BatchInMaking {
 /// A batch of the images that `indices` name, made here.
 Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare);
 
+/// The pixels of which normalised images were made with the data's mean and deviation, to the nearest byte.
+/// Shape: [B, 3, S, S] -> [B, S, S, 3].
+torch::Tensor pixels_of(const torch::Tensor& input, const config::DataConfig& data);
+
 /// Brings batches to where the model is. They travel as bytes, without the host waiting for them where the
 /// loader pinned their memory, and become numbers there.
 class BatchInput {
  public:
-  explicit BatchInput(torch::Device device);
+  explicit BatchInput(torch::Device device, const config::DataConfig& data = {});
 
-  /// The images, normalised with ImageNet's mean and deviation, and noise where one was erased.
+  /// The images, normalised with the data's mean and deviation, and noise where one was erased.
   /// Shape: [B, 3, S, S], float32, contiguous.
   torch::Tensor images(const Batch& batch) const;
   /// Shape: [B], int64.

@@ -78,7 +78,7 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const data::ImageS
                   return plan;
                 }};
   const std::int64_t most = std::max<std::int64_t>(1, share_of(own, recipe.accumulate));
-  const BatchInput input{device};
+  const BatchInput input{device, data};
   model.eval();
   Evaluation result;
   auto totals =

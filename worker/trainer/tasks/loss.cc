@@ -55,8 +55,35 @@ torch::Tensor some(const torch::Tensor& x, std::int64_t first, std::int64_t coun
   return x.defined() ? x.narrow(0, first, count) : x;
 }
 
-torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets, double smoothing) {
-  const auto options = F::CrossEntropyFuncOptions{}.label_smoothing(smoothing);
+/// Of every class, labels smoothed and mixed. Shape: [B, classes].
+torch::Tensor dense_targets(const torch::Tensor& logits, const Targets& targets, double smoothing) {
+  const double off = smoothing / static_cast<double>(logits.size(1)), on = 1 - smoothing + off;
+  const auto of = [&](const torch::Tensor& labels) {
+    return torch::full_like(logits, off).scatter_(1, labels.unsqueeze(1), on);
+  };
+  if (!targets.other_labels.defined()) return of(targets.labels);
+  return targets.shares[0] * of(targets.labels) + targets.shares[1] * of(targets.other_labels);
+}
+
+torch::Tensor class_by_class(const torch::Tensor& logits, const Targets& targets,
+                             const config::RecipeConfig& recipe) {
+  const torch::Tensor wanted = [&] {
+    const torch::NoGradGuard no_grad;
+    const auto dense = dense_targets(logits.detach(), targets, recipe.label_smoothing);
+    return recipe.target_threshold > 0 ? dense.gt(recipe.target_threshold).to(dense.dtype()) : dense;
+  }();
+  return F::binary_cross_entropy_with_logits(logits, wanted);
+}
+
+torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets,
+                          const config::RecipeConfig& recipe) {
+  switch (recipe.loss) {
+    case config::Loss::kBinaryCrossEntropy:
+      return class_by_class(logits, targets, recipe);
+    case config::Loss::kCrossEntropy:
+      break;
+  }
+  const auto options = F::CrossEntropyFuncOptions{}.label_smoothing(recipe.label_smoothing);
   const auto loss = F::cross_entropy(logits, targets.labels, options);
   if (!targets.other_labels.defined()) return loss;
   return targets.shares[0] * loss +
@@ -88,12 +115,13 @@ Targets Targets::narrow(std::int64_t first, std::int64_t count) const {
           .teacher = some(teacher, first, count)};
 }
 
-torch::Tensor loss_of(const torch::Tensor& logits, const Targets& targets,
+torch::Tensor loss_of(const models::Answers& answers, const Targets& targets,
                       const config::RecipeConfig& recipe) {
-  const auto loss = from_labels(logits, targets, recipe.label_smoothing);
-  if (!targets.teacher.defined()) return loss;
-  return (1 - recipe.distillation_share) * loss +
-         recipe.distillation_share * from_teacher(logits, targets.teacher, recipe);
+  if (!targets.teacher.defined()) return from_labels(answers.combined(), targets, recipe);
+  const auto& [logits, distilled] = answers;
+  return (1 - recipe.distillation_share) * from_labels(logits, targets, recipe) +
+         recipe.distillation_share *
+             from_teacher(distilled.defined() ? distilled : logits, targets.teacher, recipe);
 }
 
 }  // namespace abl::tasks

@@ -5,6 +5,7 @@
 
 #include "config/trial_config.h"
 #include "images/timm_mixing.h"
+#include "models/backbones/classifier.h"
 
 namespace abl::tasks {
 
@@ -19,13 +20,17 @@ struct Targets {
   Targets narrow(std::int64_t first, std::int64_t count) const;
 };
 
-/// The mean loss of a batch: cross entropy with smoothed labels, shared between two labels where images are
-/// mixed, and the recipe's share of what the teacher says.
+/// The mean loss of a batch: the recipe's, with smoothed labels, shared between two labels where images are
+/// mixed, and its share of what the teacher says.
+///   binary: cross entropy of each class with its target, 0 or 1 by the recipe's threshold, the mean over all
 ///   hard: cross entropy with the teacher's most likely class
 ///   soft: T² KL(teacher ‖ student), both at temperature T, over B · classes as in DeiT's release
-/// Shape: logits [B, classes], float -> [].
-/// Source: XCiT section 3.3 and its release, after DeiT.
-torch::Tensor loss_of(const torch::Tensor& logits, const Targets& targets,
+/// A head that is there for the teacher learns from it alone, the other one from labels alone; without a
+/// teacher their mean learns from labels.
+/// Shape: answers [B, classes], float -> [].
+/// Source: XCiT section 3.3 and its release, after DeiT (section 4: the distillation token); binary: timm
+///         1.0.31, BinaryCrossEntropy.
+torch::Tensor loss_of(const models::Answers& answers, const Targets& targets,
                       const config::RecipeConfig& recipe);
 
 /// How a batch is mixed by a recipe; drawn from a stream of its own for each step.

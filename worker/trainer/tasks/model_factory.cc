@@ -22,8 +22,10 @@ models::ModelOptions model_options(const config::ModelConfig& model, const confi
 
 models::ModelOptions training_options(const config::TrialConfig& trial) {
   const auto& recipe = trial.recipe;
+  const auto options =
+      models::with_drop_path(model_options(trial.model, trial.data), recipe.drop_path, recipe.drop_path_rule);
   return models::with_checkpointing(
-      models::with_drop_path(model_options(trial.model, trial.data), recipe.drop_path, recipe.drop_path_rule),
+      models::with_dropout(options, {.head = recipe.dropout, .positions = recipe.position_dropout}),
       recipe.checkpoint_blocks);
 }
 

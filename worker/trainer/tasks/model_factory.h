@@ -10,7 +10,7 @@ namespace abl::tasks {
 /// Throws: Error{kUnimplemented} for a family that is not built here.
 models::ModelOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
 
-/// The same for training: with the recipe's stochastic depth and recomputed activations.
+/// The same for training: with the recipe's stochastic depth, dropout and recomputed activations.
 models::ModelOptions training_options(const config::TrialConfig& trial);
 
 /// The teacher of a recipe that distils (`config::read_teacher`). Throws: Error{kInvalidArgument}.

@@ -71,7 +71,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
   if (checkpoint.config_hash != config_hash &&
       std::ranges::find(beginnings, checkpoint.config_hash) == beginnings.end())
     throw Error{Code::kFailedPrecondition,
-                fmt::format("checkpoint {} belongs to another trial ({:.12} instead of {:.12})",
+                fmt::format("checkpoint {} belongs to another trial ({:.12} instead of {:.12}); to train its "
+                            "weights further, as for more epochs, name them in recipe.start_weights",
                             file.string(), checkpoint.config_hash, config_hash)};
   return checkpoint;
 }
@@ -89,8 +90,10 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
   return other;
 }
 
-std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {
-  auto content = read_checked(file);
+namespace {
+
+std::map<std::string, torch::Tensor> weights_in(models::TensorFile content, const std::filesystem::path& file,
+                                                bool average) {
   const bool is_checkpoint = content.metadata.contains(kFactsKey);
   if (!is_checkpoint && !average) return std::move(content.tensors);
   const std::string prefix = average ? "ema." : "model.";
@@ -104,11 +107,30 @@ std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& f
   return weights;
 }
 
-std::string read_model_text(const std::filesystem::path& file) {
+}  // namespace
+
+std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {
+  return weights_in(read_checked(file), file, average);
+}
+
+WeightsFile read_weights_file(const std::filesystem::path& file) {
+  auto content = read_checked(file);
+  WeightsFile read;
+  try {
+    if (const auto facts = content.metadata.find(kFactsKey); facts != content.metadata.end())
+      read.model = protocol::read_checkpoint_facts(facts->second, file).model;
+  } catch (const Error& error) {  // of another format: weights they are all the same
+    if (error.code() != Code::kFailedPrecondition) throw;
+  }
+  read.weights = weights_in(std::move(content), file, /*average=*/false);
+  return read;
+}
+
+std::optional<protocol::CheckpointFacts> read_facts(const std::filesystem::path& file) {
   const auto content = read_checked(file);
   const auto facts = content.metadata.find(kFactsKey);
-  if (facts == content.metadata.end()) return {};
-  return protocol::read_checkpoint_facts(facts->second, file).model;
+  if (facts == content.metadata.end()) return std::nullopt;
+  return protocol::read_checkpoint_facts(facts->second, file);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,15 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
 /// running average.
 std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average = false);
 
-/// The model of a checkpoint, as it says it; empty for other files.
-std::string read_model_text(const std::filesystem::path& file);
+/// A file of weights, and the model that it says they are of.
+struct WeightsFile {
+  std::map<std::string, torch::Tensor> weights;  ///< as read_weights gives them
+  std::string model;                             ///< of a checkpoint, as it says it; empty for other files
+};
+WeightsFile read_weights_file(const std::filesystem::path& file);
+
+/// What a checkpoint says of itself; nothing for other files.
+std::optional<protocol::CheckpointFacts> read_facts(const std::filesystem::path& file);
 
 /// Whether every number of a tensor is finite: neither NaN nor an infinity. On the CPU, contiguous. In the
 /// calling thread alone and without memory of its own: it is asked of whole checkpoints beside a training.

@@ -35,20 +35,21 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
       lr_{new_rate(device)},
       loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
       correct_{torch::zeros_like(loss_sum_)},
-      finite_steps_{torch::zeros_like(loss_sum_)} {
+      finite_steps_{torch::zeros_like(loss_sum_)},
+      gradients_sum_{torch::zeros({3}, loss_sum_.options())} {
   if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
   if (recipe.precision == config::Precision::kFloat16) scaler_.emplace(device);
 }
 
 void Learner::add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
                             bool for_all_ranks) {
-  const auto logits = device::logits_of(*model_, images, recipe_);
-  const auto loss = tasks::loss_of(logits, targets, recipe_);
+  const auto answers = device::answers_of(*model_, images, recipe_);
+  const auto loss = tasks::loss_of(answers, targets, recipe_);
   const auto weighted = weight == 1 ? loss : loss * weight;
   gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, for_all_ranks);
   const torch::NoGradGuard no_grad;
   loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
-  correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
+  correct_ += answers.combined().detach().argmax(1).eq(targets.labels).sum();
 }
 
 void Learner::take_step(const torch::Tensor& images, const tasks::Targets& targets, const Parts& parts) {
@@ -61,11 +62,20 @@ void Learner::take_step(const torch::Tensor& images, const tasks::Targets& targe
   }
   if (widened) gradients_.average(gradients_of(weights_.weights()));
   const auto overflow = scaler_ ? scaler_->unscale(weights_.weights()) : torch::Tensor{};
-  if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
+  const auto norm = gradient_norm(weights_.weights());
+  note(norm, overflow);
+  if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), norm, recipe_.clip_norm);
   optimiser_->step(lr_, overflow);
   weights_.publish();
   if (average_) average_->follow(weights_.state());
   finite_steps_ += (loss_sum_ * 0).eq_(0);  // once it is not finite it stays so
+}
+
+void Learner::note(const torch::Tensor& norm, const torch::Tensor& overflow) {
+  const torch::NoGradGuard no_grad;
+  const auto wide = norm.to(torch::kFloat64), counts = norm.isfinite().to(torch::kFloat64);
+  const auto skipped = overflow.defined() ? overflow.to(torch::kFloat64) : torch::zeros_like(counts);
+  gradients_sum_ += torch::stack({wide.nan_to_num(0, 0, 0), counts, skipped});
 }
 
 void Learner::step(const torch::Tensor& images, const tasks::Targets& targets, double lr,

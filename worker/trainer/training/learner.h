@@ -59,6 +59,11 @@ class Learner {
   /// And the steps since both were set before the first whose loss was not finite: that is one to find
   /// without a look at each. [], float64.
   torch::Tensor& finite_steps() { return finite_steps_; }
+  /// Of the steps since it was set: the sum of the 2-norms of all gradients, before they are clipped, where
+  /// these are finite; how many these steps are; how many steps half precision left out. [3], float64.
+  torch::Tensor& gradients_sum() { return gradients_sum_; }
+  /// Whether steps may be left out.
+  bool skips_steps() const { return scaler_.has_value(); }
 
   /// All that a checkpoint needs, by name: "model.NAME", "adamw.first.NAME", "ema.NAME", … They share memory.
   std::map<std::string, torch::Tensor> state() const;
@@ -71,6 +76,8 @@ class Learner {
   void add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
                      bool for_all_ranks);
 
+  void note(const torch::Tensor& norm, const torch::Tensor& overflow);
+
   const config::RecipeConfig& recipe_;
   const std::shared_ptr<models::Classifier> model_;
   MasterWeights weights_;
@@ -79,7 +86,7 @@ class Learner {
   std::optional<WeightAverage> average_;
   std::optional<LossScaler> scaler_;        ///< with half precision
   const std::unique_ptr<StepGraph> graph_;  ///< or null
-  torch::Tensor lr_, loss_sum_, correct_, finite_steps_;
+  torch::Tensor lr_, loss_sum_, correct_, finite_steps_, gradients_sum_;
 };
 
 }  // namespace abl::training

@@ -3,7 +3,11 @@
 
 #include <torch/utils.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
+#include "models/weights/layers_of_parameters.h"
 #include "models/weights/weight_decay.h"
 
 namespace abl::training {
@@ -21,6 +25,15 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& rec
   }
 }
 
+namespace {
+
+/// Of the learning rate, in which all groups have a part. A tensor: nothing waits for the device.
+torch::Tensor rate_of(const ParameterGroup& group, const torch::Tensor& lr) {
+  return group.lr_factor == 1 ? lr : lr * group.lr_factor;
+}
+
+}  // namespace
+
 void AdamW::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
   const torch::NoGradGuard no_grad;
   const auto found = overflow.defined() ? std::optional{overflow} : std::nullopt;
@@ -35,8 +48,9 @@ void AdamW::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
     }
     if (parameters.empty()) continue;
     at::_foreach_add_(steps, 1);
-    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1_, beta2_, group.weight_decay,
-                      eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found);
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, rate_of(group, lr), beta1_, beta2_,
+                      group.weight_decay, eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
+                      found);
     if (found) at::_foreach_sub_(steps, std::vector<torch::Tensor>(steps.size(), *found));
   }
 }
@@ -66,10 +80,18 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
     }
     return !exempt.contains(name);
   };
-  std::vector<ParameterGroup> groups(2);
-  groups[0].weight_decay = recipe.weight_decay;
+  const bool by_layer = recipe.layer_decay != 1;
+  const auto layers = by_layer ? models::layers_of_parameters(model) : std::map<std::string, int>{};
+  int last = 0;
+  for (const auto& [name, layer] : layers) last = std::max(last, layer);
+  std::vector<ParameterGroup> groups(2 * static_cast<std::size_t>(last + 1));
+  for (std::size_t at = 0; at < groups.size(); ++at) {
+    if (at % 2 == 0) groups[at].weight_decay = recipe.weight_decay;
+    groups[at].lr_factor = std::pow(recipe.layer_decay, last - static_cast<int>(at / 2));
+  }
   for (const auto& [name, weight] : weights) {
-    auto& group = groups[decays(name) ? 0 : 1];
+    const int layer = by_layer ? layers.at(name) : 0;
+    auto& group = groups[2 * static_cast<std::size_t>(layer) + (decays(name) ? 0 : 1)];
     group.names.push_back(name);
     group.parameters.push_back(weight);
   }
@@ -102,11 +124,17 @@ void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Ten
   }
 }
 
-void clip_gradients(const NamedTensors& weights, double bound) {
+torch::Tensor gradient_norm(const NamedTensors& weights) {
+  const torch::NoGradGuard no_grad;
+  const auto gradients = gradients_of(weights);
+  if (gradients.empty()) return torch::zeros({}, weights.at(0).second.options().requires_grad(false));
+  return torch::stack(at::_foreach_norm(gradients, 2)).norm();
+}
+
+void clip_gradients(const NamedTensors& weights, const torch::Tensor& norm, double bound) {
   const torch::NoGradGuard no_grad;
   const auto gradients = gradients_of(weights);
   if (gradients.empty()) return;
-  const auto norm = torch::stack(at::_foreach_norm(gradients, 2)).norm();
   at::_foreach_mul_(gradients,
                     (bound / (norm + 1e-6)).clamp_max(1.0));  // a tensor: nothing waits for the device
 }
@@ -134,8 +162,9 @@ void Sgd::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
     if (parameters.empty()) continue;
     if (group.weight_decay != 0) at::_foreach_add_(gradients, parameters, group.weight_decay);
     if (momentum_ == 0) velocity.clear();  // as the kernel wants it
-    at::_fused_sgd_(parameters, gradients, velocity, /*weight_decay=*/0, momentum_, lr, /*dampening=*/0,
-                    nesterov_, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
+    at::_fused_sgd_(parameters, gradients, velocity, /*weight_decay=*/0, momentum_, rate_of(group, lr),
+                    /*dampening=*/0, nesterov_, /*maximize=*/false, /*is_first_step=*/false,
+                    /*grad_scale=*/{}, found);
   }
 }
 

@@ -25,14 +25,16 @@ inline std::vector<torch::Tensor> gradients_of(const NamedTensors& weights) {
   return gradients;
 }
 
-/// Parameters that share their weight decay.
+/// Parameters that share their weight decay and the factor of their learning rate.
 struct ParameterGroup {
-  double weight_decay = 0;
+  double weight_decay = 0, lr_factor = 1;
   std::vector<std::string> names;
   std::vector<torch::Tensor> parameters;
 };
 
-/// Two groups: what decays by the recipe, and the rest. `weights`: those of the model, or copies of them.
+/// Two groups: what decays by the recipe, and the rest. Where the recipe's learning rate differs from layer
+/// to layer, so many of each (`models::layers_of_parameters`). `weights`: those of the model, or copies of
+/// them.
 std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const NamedTensors& weights,
                                              const config::RecipeConfig& recipe);
 
@@ -59,8 +61,11 @@ std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const 
 /// Copies what `state` gave into the optimiser. Throws: Error{kDataLoss} when something is missing.
 void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Tensor>& state);
 
-/// Scales all gradients so that their joint 2-norm is at most `bound`.
-void clip_gradients(const NamedTensors& weights, double bound);
+/// The joint 2-norm of all gradients. []
+torch::Tensor gradient_norm(const NamedTensors& weights);
+
+/// Scales all gradients, of this joint norm, so that it is at most `bound`.
+void clip_gradients(const NamedTensors& weights, const torch::Tensor& norm, double bound);
 
 /// AdamW in one fused kernel call for each group.
 class AdamW final : public Optimiser {

@@ -24,14 +24,19 @@ constexpr std::array kShares{metric::kTimeData, metric::kTimeCheckpoints, metric
 
 }  // namespace
 
-ProgressReports::ProgressReports(protocol::Events& events, torch::Device device)
-    : events_{events}, device_{device} {}
+ProgressReports::ProgressReports(protocol::Events& events, torch::Device device, bool skips_steps)
+    : events_{events}, device_{device}, skips_steps_{skips_steps} {}
 
-void ProgressReports::add(std::int64_t step, std::int64_t from, const torch::Tensor& sums, double lr) {
-  auto on_host =
-      torch::empty(sums.sizes(), sums.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
-  on_host.copy_(sums, /*non_blocking=*/true);
-  points_.push_back({step, from, std::exchange(images_, 0), on_host, lr});
+/// A copy there, once the device has computed them.
+torch::Tensor ProgressReports::on_host(const torch::Tensor& values) const {
+  auto copy =
+      torch::empty(values.sizes(), values.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
+  return copy.copy_(values, /*non_blocking=*/true);
+}
+
+void ProgressReports::add(std::int64_t step, std::int64_t from, const torch::Tensor& sums,
+                          const torch::Tensor& gradients, double lr) {
+  points_.push_back({step, from, std::exchange(images_, 0), on_host(sums), on_host(gradients), lr});
 }
 
 void ProgressReports::say(std::int64_t done) {
@@ -61,6 +66,9 @@ void ProgressReports::say(const Point& point, std::map<std::string, double> valu
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
   values[metric::kTrainLoss] = loss / images;
   values[metric::kTrainTop1] = 100 * point.sums[1].item<double>() / images;
+  const double norms = point.gradients[0].item<double>(), steps = point.gradients[1].item<double>();
+  if (steps > 0) values[metric::kTrainGradNorm] = norms / steps;
+  if (skips_steps_) values[metric::kTrainSkippedSteps] = point.gradients[2].item<double>();
   values[metric::kLearningRate] = point.lr;
   values[metric::kMemoryBytes] = device::peak_memory_bytes(device_);
   events_.metric(point.step, values);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/training.h"
 
+#include <ATen/record_function.h>
 #include <fmt/ranges.h>
 #include <torch/utils.h>
+#include <tuple>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +23,7 @@
 #include "worker/trainer/tasks/evaluation.h"
 #include "worker/trainer/tasks/loss.h"
 #include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/tasks/plugins.h"
 
 // How a training becomes one of several ranks'.
 namespace abl::training {
@@ -45,14 +48,15 @@ bool is_drawn(const config::DataConfig& data) {
   return known && known->embedded;
 }
 
-std::shared_ptr<models::Classifier> teacher_of(const TrainingOptions& options) {
+Teacher teacher_of(const TrainingOptions& options, torch::Device device) {
   const auto& trial = options.trial;
-  if (!options.only_timed) return load_teacher(trial, options.weights);
-  if (trial.recipe.distillation == config::Distillation::kNone) return nullptr;
+  if (!options.only_timed) return load_teacher(trial, options.weights, device);
+  if (trial.recipe.distillation == config::Distillation::kNone) return {};
   auto teacher = models::build(tasks::teacher_options(trial));
   teacher->eval();
   for (auto& parameter : teacher->parameters()) parameter.requires_grad_(false);
-  return teacher;
+  teacher->to(device);
+  return {.model = std::move(teacher), .sees = {}, .note = {}};
 }
 
 double seconds_since(Clock::time_point then) {
@@ -66,16 +70,20 @@ Training::Training(TrainingOptions options, protocol::Events& events)
       events_{events},
       device_{options_.device},
       augmentation_{options_.trial.recipe, options_.trial.data},
-      input_{device_},
+      input_{device_, options_.trial.data},
       ranks_{*options_.ranks},
-      reports_{events_, device_},
+      reports_{events_, device_, options_.trial.recipe.precision == config::Precision::kFloat16},
+      profile_{ranks_.first() ? options_.profile : std::filesystem::path{}, device_},
       writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   const bool stands_in = options_.only_timed && options_.data_root.empty() && !is_drawn(trial.data);
   data_ = stands_in ? data::stand_in(trial.data, std::max(4096, trial.recipe.batch))
                     : open_here(trial.data, options_.data_root);
-  if (!options_.only_timed) weights_ = weight_digests(trial.recipe, options_.weights);
+  if (!options_.only_timed) {
+    weights_ = weight_digests(trial.recipe, options_.weights);
+    weights_.merge(tasks::plugin_digests(trial.model));
+  }
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<data::EpochOrder>(trial.seed, data_.train->size());
   share_ = ranks::share_batch(ranks_.rank(), ranks_.ranks(),
@@ -85,14 +93,13 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
   const auto model = tasks::training_options(trial);
   auto learning = models::build(model);  // on the CPU first: the same start on every device
-  const auto started =
-      options_.only_timed ? "" : start_from_weights(*learning, trial.recipe, options_.weights);
+  const auto started = options_.only_timed ? "" : start_from_weights(*learning, trial, options_.weights);
   learning->to(device_);
   auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
                                        options_.ranks, new_graph());
-  if ((teacher_ = teacher_of(options_))) teacher_->to(device_);
+  teacher_ = teacher_of(options_, device_);
 
   const Machine machine = this_machine(device_, ranks_.ranks());
   protocol::Events::Start start{.total_steps = length_.total_steps,
@@ -110,7 +117,9 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   if (!options_.resume.empty() && ranks_.first()) resume(start);
   join_ranks();
   events_.start(start);
-  if (!started.empty() && done_ == 0) events_.log(LogLevel::kInfo, started);
+  if (done_ == 0)
+    for (const auto& text : {started, teacher_.note})
+      if (!text.empty()) events_.log(LogLevel::kInfo, text);
   if (trial.data.held_out > 0)
     events_.log(LogLevel::kInfo,
                 fmt::format("data: {} of {} training images are held out: val/ metrics are of these",
@@ -142,6 +151,7 @@ std::vector<std::string> beginnings(const config::TrialConfig& trial) {
   constexpr int kMostEpochs = 10'000;
   std::vector<std::string> hashes;
   if (trial.recipe.schedule != config::Schedule::kConstant || trial.recipe.warmup != 0) return hashes;
+  if (trial.recipe.patience > 0) return hashes;  // a shorter one evaluates at its end too
   config::TrialConfig shorter = trial;
   for (int epochs = 1; epochs < trial.recipe.epochs && epochs < kMostEpochs; ++epochs) {
     shorter.recipe.epochs = epochs;
@@ -185,7 +195,10 @@ void Training::resume(protocol::Events::Start& start) {
   generator.set_state(checkpoint.tensors.at("random.cpu").clone());
   done_ = checkpoint.step, evaluated_ = checkpoint.evaluated, seen_ = checkpoint.seen;
   best_ = checkpoint.best;
+  to_beat_ = checkpoint.to_beat, waited_ = checkpoint.waited;
   learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
+  for (std::size_t i = 0; i < checkpoint.gradients.size(); ++i)
+    learner_->gradients_sum()[static_cast<std::int64_t>(i)] = checkpoint.gradients[i];
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
   const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
@@ -234,10 +247,10 @@ tasks::Targets Training::targets_of(const tasks::Batch& batch, torch::Tensor& im
         options_.trial.seed, images::Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
     tasks::mix_batch(tasks::draw_mix_of(recipe, data.image_size, random), images, targets);
   }
-  if (teacher_) {
+  if (teacher_.model) {
     const torch::NoGradGuard no_grad;
     const auto most = std::ranges::max(share_.parts, {}, &ranks::BatchShare::Part::size).size;
-    targets.teacher = device::logits_by_parts(*teacher_, images, recipe, most);
+    targets.teacher = device::logits_by_parts(*teacher_.model, teacher_.sees(images), recipe, most);
   }
   return targets;
 }
@@ -253,11 +266,19 @@ void Training::step(const tasks::Batch& batch) {
   reports_.count(share_.batch);
 }
 
+/// Where a profile shows it.
+void Training::take_step(const tasks::Batch& batch) {
+  RECORD_USER_SCOPE("training step");
+  step(batch);
+}
+
 void Training::report() {
   auto all = torch::cat({sums(), finite_steps()});
   ranks_.sum(all);
-  reports_.add(done_, reported_, all, learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
+  reports_.add(done_, reported_, all, learner_->gradients_sum(),
+               learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
   learner_->loss_sum().zero_(), learner_->correct().zero_(), learner_->finite_steps().zero_();
+  learner_->gradients_sum().zero_();
   seen_ = 0, reported_ = done_;
 }
 
@@ -269,7 +290,7 @@ bool Training::evaluate_as(const std::string& split, models::Classifier& model,
   const auto values = result->values(split);
   events_.metric(done_, values);
   tasks::expect_finite(values, fmt::format("at step {}", done_));
-  for (const auto& [metric, value] : values) note_best(metric, value);
+  for (const auto& [metric, value] : values) note_best(metric, value), note_progress(metric, value);
   return true;
 }
 
@@ -280,6 +301,21 @@ void Training::note_best(const std::string& metric, double value) {
   if (is_best_) best_ = value;
 }
 
+void Training::note_progress(const std::string& metric, double value) {
+  const auto& recipe = options_.trial.recipe;
+  if (recipe.patience == 0 || metric != recipe.patience_metric) return;
+  const bool low = protocol::better_by_name(metric) == protocol::Better::kLower;
+  const bool is_better = !to_beat_ || (low ? value < *to_beat_ : value > *to_beat_);
+  if (is_better) to_beat_ = value;
+  waited_ = is_better ? 0 : waited_ + 1;
+}
+
+/// Whether the recipe's patience is at its end.
+bool Training::has_waited_enough() const {
+  const auto& recipe = options_.trial.recipe;
+  return recipe.patience > 0 && waited_ >= recipe.patience;
+}
+
 /// False when it was due but stopped on the way.
 bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
@@ -288,9 +324,12 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const auto begun = Clock::now();
   ranks_.share(learner_->model().buffers());  // statistics of batches, where each rank has its own
   if (learner_->average()) ranks_.share(learner_->average()->buffers());
-  if (!evaluate_as(protocol::metric::kVal, learner_->model(), stop)) return false;
-  if (learner_->average() && !evaluate_as(protocol::metric::kAverage, *learner_->average(), stop))
+  const auto before = std::tuple{best_, is_best_, to_beat_, waited_};
+  if (!evaluate_as(protocol::metric::kVal, learner_->model(), stop) ||
+      (learner_->average() && !evaluate_as(protocol::metric::kAverage, *learner_->average(), stop))) {
+    std::tie(best_, is_best_, to_beat_, waited_) = before;  // all of it comes again when the run goes on
     return false;
+  }
   evaluated_ = done_;
   reports_.spend(ProgressReports::Spent::kEvaluation, Clock::now() - begun);
   return true;
@@ -313,17 +352,23 @@ void Training::hold() {
   const bool is_best = std::exchange(is_best_, false);
   held_step_ = done_, is_held_ = true;
   if (ranks_.first()) {
+    std::array<double, 3> gradients{};
+    const auto of_steps = learner_->gradients_sum().cpu();
+    std::ranges::copy_n(of_steps.const_data_ptr<double>(), gradients.size(), gradients.begin());
     Checkpoint checkpoint{{.config_hash = options_.config_hash,
                            .step = done_,
                            .evaluated = evaluated_,
                            .loss_sum = all[0].item<double>(),
                            .correct = all[1].item<double>(),
                            .seen = static_cast<std::int64_t>(all[2].item<double>()),
+                           .gradients = gradients,
                            .best = best_,
+                           .to_beat = to_beat_,
+                           .waited = waited_,
                            .machine = this_machine(device_, ranks_.ranks()),
                            .data_fingerprint = data_.fingerprint,
                            .weights = weights_,
-                           .model = config::canonical_model_text(options_.trial)},
+                           .model = config::canonical_teacher_text(options_.trial)},
                           learner_->state()};
     if (!ranks_.alone())
       checkpoint.tensors.merge(
@@ -375,16 +420,43 @@ tasks::Loader Training::loader_to(std::int64_t last) {
           [this](std::int64_t number) { return plan_of(number); }};
 }
 
+void Training::say_profile() {
+  if (profile_.file().empty()) return;
+  const auto steps = profile_.steps();
+  if (steps == 0)
+    events_.log(LogLevel::kWarning,
+                fmt::format("no profile: the training ended before a step that it was to show; {} is empty",
+                            profile_.file().string()));
+  else
+    events_.log(LogLevel::kInfo,
+                fmt::format("profile of {} {}: {}; open it with chrome://tracing or ui.perfetto.dev", steps,
+                            steps == 1 ? "step" : "steps", profile_.file().string()));
+}
+
+void Training::say_why_it_ends() {
+  const auto& recipe = options_.trial.recipe;
+  auto since_the_last_point = sums();
+  ranks_.sum(since_the_last_point);
+  if (since_the_last_point[2].item<double>() > 0) report();
+  reports_.say_all();
+  events_.log(LogLevel::kInfo,
+              fmt::format("ends at step {} of {}: {} was not better than {:.6g} in {} evaluations (patience)",
+                          done_, length_.total_steps, recipe.patience_metric, *to_beat_, waited_));
+}
+
 bool Training::run(const std::atomic<bool>& stop) {
   device::DeviceQueue queue{device_};
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
   if (is_best_) hold();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
+  profile_.expect(last - done_);
   auto loader = loader_to(last);
-  while (!stopped && !ranks_.as_first(stop)) {
+  while (!stopped && !has_waited_enough() && !ranks_.as_first(stop)) {
     const auto batch = next_batch(loader);
     if (!batch) break;
-    step(*batch);
+    profile_.begin_step();
+    take_step(*batch);
+    if (profile_.end_step()) say_profile();
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     queue.step_given();
     reports_.say(done_ - queue.ahead());
@@ -392,8 +464,11 @@ bool Training::run(const std::atomic<bool>& stop) {
     stopped = !evaluate_if_due(stop);
     if (!stopped) save_if_due();
   }
+  if (profile_.finish() || profile_.steps() == 0) say_profile();
+  const bool ends_early = has_waited_enough() && done_ < length_.total_steps;
+  if (ends_early) say_why_it_ends();
   save_last();
-  return done_ == length_.total_steps && evaluated_ == done_;
+  return (done_ == length_.total_steps || ends_early) && evaluated_ == done_;
 }
 
 /// Ranks of several machines each have data of their own under the name.
@@ -414,12 +489,15 @@ void Training::expect_same_data() {
 void Training::join_ranks() {
   if (ranks_.alone()) return;
   expect_same_data();
-  auto progress = torch::tensor(
-      {static_cast<double>(done_), static_cast<double>(evaluated_), best_.value_or(NAN)}, torch::kFloat64);
+  auto progress = torch::tensor({static_cast<double>(done_), static_cast<double>(evaluated_),
+                                 best_.value_or(NAN), to_beat_.value_or(NAN), static_cast<double>(waited_)},
+                                torch::kFloat64);
   learner_->agree(ranks_);
   ranks_.share({progress});
   done_ = progress[0].item<std::int64_t>(), evaluated_ = progress[1].item<std::int64_t>();
   if (const auto best = progress[2].item<double>(); !std::isnan(best)) best_ = best;
+  if (const auto to_beat = progress[3].item<double>(); !std::isnan(to_beat)) to_beat_ = to_beat;
+  waited_ = progress[4].item<std::int64_t>();
   if (!states_.random.defined()) {
     states_ = ranks::new_states(options_.trial.seed, ranks_.ranks(), done_);
     if (ranks_.first()) states_.sums[0].copy_(sums());

@@ -27,6 +27,7 @@
 #include "worker/trainer/training/learner.h"
 #include "worker/trainer/training/progress_reports.h"
 #include "worker/trainer/training/schedule.h"
+#include "worker/trainer/training/step_profile.h"
 #include "worker/trainer/training/weight_files.h"
 
 namespace abl::training {
@@ -50,6 +51,7 @@ struct TrainingOptions {
   std::string keep_best =
       protocol::metric::kValTop1;  ///< the metric of the evaluation whose checkpoint stays too; empty: none
   std::int64_t last_step = 0;      ///< where to stop before the end; 0: at the end
+  std::filesystem::path profile;   ///< for a trace of some steps (StepProfile); empty: none
   /// It is to be timed alone (`measure`): weights that the recipe names are not read, and where there is no
   /// folder of its data, stand-ins take their place.
   bool only_timed = false;
@@ -75,8 +77,9 @@ class Training {
   /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
   Training(TrainingOptions options, protocol::Events& events);
 
-  /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false. What is
-  /// written last is always a checkpoint, and it is there when this returns.
+  /// Runs to the end, which the recipe's patience may bring forward, or until `stop` is raised: then it
+  /// writes a checkpoint and returns false. What is written last is always a checkpoint, and it is there when
+  /// this returns.
   /// Throws: Error{kAborted} naming step and metric, or step and tensor, where a loss, an evaluation or a
   /// weight is not finite.
   bool run(const std::atomic<bool>& stop);
@@ -100,12 +103,17 @@ class Training {
   tasks::Targets targets_of(const tasks::Batch& batch, torch::Tensor& images) const;
   std::unique_ptr<StepGraph> new_graph() const;
   void step(const tasks::Batch& batch);
+  void take_step(const tasks::Batch& batch);
   torch::Tensor sums() const;
   torch::Tensor finite_steps() const;
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
   void note_best(const std::string& metric, double value);
+  void note_progress(const std::string& metric, double value);
+  bool has_waited_enough() const;
+  void say_why_it_ends();
+  void say_profile();
   bool checkpoint_is_due() const;
   void hold();
   void write();
@@ -122,7 +130,7 @@ class Training {
   const data::Augmentation augmentation_;
   const tasks::BatchInput input_;
   std::unique_ptr<Learner> learner_;
-  std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
+  Teacher teacher_;  ///< without a model where nothing is distilled
   ranks::RankGroup& ranks_;
   ranks::BatchShare share_;
   ranks::RankStates states_;  ///< that the ranks begin with
@@ -130,12 +138,15 @@ class Training {
   std::int64_t seen_ = 0;      ///< images since the newest report
   std::int64_t reported_ = 0;  ///< the step of that, or from which this process counts
   ProgressReports reports_;
+  StepProfile profile_;                               ///< of the first rank
   std::chrono::steady_clock::time_point written_at_;  ///< when the newest checkpoint was begun
-  std::int64_t held_step_ = -1;  ///< of the newest state that was copied for a checkpoint
-  bool is_held_ = false;         ///< it is not being written yet; all ranks know
-  std::optional<double> best_;   ///< value of `keep_best`
-  bool is_best_ = false;         ///< the newest evaluation's
-  CheckpointWriter writer_;      ///< of the first rank
+  std::int64_t held_step_ = -1;    ///< of the newest state that was copied for a checkpoint
+  bool is_held_ = false;           ///< it is not being written yet; all ranks know
+  std::optional<double> best_;     ///< value of `keep_best`
+  bool is_best_ = false;           ///< the newest evaluation's
+  std::optional<double> to_beat_;  ///< best value of the recipe's patience_metric
+  std::int64_t waited_ = 0;        ///< evaluations since that one
+  CheckpointWriter writer_;        ///< of the first rank
 };
 
 }  // namespace abl::training

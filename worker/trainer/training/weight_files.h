@@ -9,6 +9,7 @@
 #include "config/trial_config.h"
 #include "models/backbones/classifier.h"
 #include "models/weights/weights.h"
+#include "worker/trainer/tasks/batch.h"
 
 namespace abl::training {
 
@@ -29,14 +30,22 @@ using WeightDigests = std::map<std::string, std::string>;
 /// one that the recipe wants.
 WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files);
 
-/// Starts the model from the weights that the recipe names: another head, image size, window or patch is
-/// fitted. Nothing where it names none. Returns: what did not come from the file as it was, for the log.
-/// Throws: Error{kNotFound, kInvalidArgument} naming the file.
-std::string start_from_weights(models::Classifier& model, const config::RecipeConfig& recipe,
+/// Starts the model from the weights that the trial's recipe names: another head, image size, window or patch
+/// is fitted. Nothing where it names none. Returns: what did not come from the file as it was, and in which
+/// other normalisation the weights were trained, for the log.
+/// Throws: Error{kNotFound, kInvalidArgument, kDataLoss} naming the file.
+std::string start_from_weights(models::Classifier& model, const config::TrialConfig& trial,
                                const WeightFiles& files);
 
-/// The frozen teacher of a trial, in evaluation mode; null without distillation.
-/// Throws: Error{kNotFound, kInvalidArgument} naming the file.
-std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files);
+/// The frozen teacher of a trial. It looks at the images of the student's steps, in the normalisation that it
+/// was trained with itself, where its file says which: checkpoints of this trainer do.
+struct Teacher {
+  std::shared_ptr<models::Classifier> model;  ///< in evaluation mode; null without distillation
+  tasks::Renormalisation sees;                ///< of the student's images
+  std::string note;                           ///< for the log, where that is not the student's or not known
+};
+
+/// The teacher on `device`. Throws: Error{kNotFound, kInvalidArgument, kDataLoss} naming the file.
+Teacher load_teacher(const config::TrialConfig& trial, const WeightFiles& files, torch::Device device);
 
 }  // namespace abl::training

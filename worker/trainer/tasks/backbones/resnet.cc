@@ -13,6 +13,7 @@ models::ModelOptions resnet_options(const ModelConfig& model, const DataConfig& 
                                .classes = data.classes,
                                .layers = {model.stage_depths.begin(), model.stage_depths.end()},
                                .widths = {model.stage_widths.begin(), model.stage_widths.end()},
+                               .has_bottlenecks = model.bottleneck,
                                .groups = model.cardinality,
                                .width_per_group = model.base_width};
 }

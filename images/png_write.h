@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "images/image.h"
+
+namespace abl::images {
+
+/// A PNG file of a non-empty image, 8 bits for each colour. Equal images give equal bytes. Thread: any.
+/// Throws: Error{kInvalidArgument} with libpng's reason.
+std::string encode_png(const Image& image);
+
+}  // namespace abl::images
