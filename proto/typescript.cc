@@ -2,9 +2,9 @@
 // proto_typescript DESCRIPTORS: the messages of ablate.v1 as TypeScript, in the JSON form in which
 // views::to_json writes them: names as in the .proto, enumerations by name, 64-bit whole numbers and times as
 // texts, numbers that are not finite by name, zeros and empty lists present. DESCRIPTORS is what `protoc
-// --include_imports --include_source_info
-// --descriptor_set_out` writes; TypeScript goes to stdout. A program of ours: no public plug-in writes this
-// form without a library at run time.
+// --include_imports --include_source_info --descriptor_set_out` writes; TypeScript goes to stdout. A program
+// of ours: no public plug-in writes this form without a library at run time. openapi-typescript could make it
+// from `GET /api`, but the server that answers there already contains the built app.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -43,6 +44,15 @@ class Facts {
     const json& value = at(key);
     if (!value.is_number()) throw wrong(fmt::format("'{}' is no number", key));
     return value.get<double>();
+  }
+  std::array<double, 3> three_numbers(const char* key) const {
+    const json& value = at(key);
+    std::array<double, 3> numbers{};
+    const bool fits = value.is_array() && value.size() == numbers.size() &&
+                      std::ranges::all_of(value, [](const json& each) { return each.is_number(); });
+    if (!fits) throw wrong(fmt::format("'{}' is no list of 3 numbers", key));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = value[i].get<double>();
+    return numbers;
   }
   std::int64_t whole(const char* key, std::int64_t low, std::int64_t high) const {
     const json& value = at(key);
@@ -108,7 +118,9 @@ std::string facts_text(const CheckpointFacts& facts) {
               {"threads", machine.threads},
               {"ranks", machine.ranks},
               {"deterministic", machine.deterministic}}}};
+  if (facts.gradients != CheckpointFacts{}.gradients) text["gradients"] = facts.gradients;
   if (facts.best) text["best"] = *facts.best;
+  if (facts.to_beat) text["to_beat"] = *facts.to_beat, text["waited"] = facts.waited;
   if (!facts.model.empty()) text["model"] = facts.model;
   return text.dump();
 }
@@ -127,6 +139,11 @@ CheckpointFacts read_checkpoint_facts(const std::string& text, const std::filesy
                        .correct = facts.number("correct"),
                        .seen = facts.whole("seen", 0, kMostSteps),
                        .machine = read_machine(Facts{facts.at("machine"), file})};
+  if (facts.has("gradients")) read.gradients = facts.three_numbers("gradients");
+  if (facts.has("to_beat")) {
+    read.to_beat = facts.number("to_beat");
+    read.waited = facts.whole("waited", 0, kMostSteps);
+  }
   if (facts.has("best")) read.best = facts.number("best");
   if (facts.has("data_fingerprint")) read.data_fingerprint = facts.text("data_fingerprint");
   if (facts.has("weights")) read.weights = facts.texts("weights");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -64,12 +65,17 @@ struct CheckpointFacts {
   std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
   double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
   std::int64_t seen = 0;             ///< images of these steps
-  std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
+  /// Of these steps too: sum of the norms of their gradients, how many had a finite one, how many were left
+  /// out.
+  std::array<double, 3> gradients{};
+  std::optional<double> best;     ///< value of the evaluation whose checkpoint is kept
+  std::optional<double> to_beat;  ///< best value so far of what a recipe with patience waits for
+  std::int64_t waited = 0;        ///< evaluations since that one
   TrainingMachine machine;
   std::string data_fingerprint;
   std::map<std::string, std::string> weights;  ///< name -> SHA-256 of those that the recipe names
-  std::string
-      model;  ///< its canonical document (config::canonical_model_text): what others need to learn from it
+  /// Its canonical document (config::canonical_teacher_text): what others need to learn from it.
+  std::string model;
 };
 
 /// The entry of a checkpoint's metadata that holds them.

@@ -20,8 +20,18 @@ class Line {
     if (given) arguments_.emplace_back(flag);
     return *this;
   }
+  Line& add_each(const char* flag, const std::vector<std::string>& values) {
+    for (const auto& value : values) arguments_.insert(arguments_.end(), {flag, value});
+    return *this;
+  }
+  Line& add_all(const std::vector<std::string>& words) {
+    arguments_.insert(arguments_.end(), words.begin(), words.end());
+    return *this;
+  }
   Line& add(const NamedPaths& weights) {
-    for (const auto& [name, file] : weights) add(flag::kWeights, name + "=" + file.string());
+    for (const auto& [key, file] : weights)
+      add(is_plugin(key) ? flag::kPlugin : flag::kWeights,
+          std::string{name_of_file(key)} + "=" + file.string());
     return *this;
   }
   Arguments take() { return std::move(arguments_); }
@@ -43,6 +53,7 @@ Arguments TrainCommand::arguments() const {
       .add(weights)
       .add(flag::kThreads, threads)
       .add(flag::kDevice, device)
+      .add_each(flag::kProbe, probes)
       .add(flag::kRanks, ranks > 1 ? ranks : 0)
       .add(flag::kNodes, node.nodes > 1 ? node.nodes : 0)
       .add(flag::kNode, node.node)
@@ -68,6 +79,25 @@ Arguments VerifyCommand::arguments() const {
       .take();
 }
 
+Arguments ProbeCommand::arguments() const {
+  return Line{{"probe"}}
+      .add(flag::kConfig, config)
+      .add(flag::kWeights, checkpoint)
+      .add(files)
+      .add(flag::kThreads, threads)
+      .add(flag::kDevice, device)
+      .add(flag::kDataRoot, data_root)
+      .add(flag::kDataFingerprint, data_fingerprint)
+      .add_if(average, flag::kAverage)
+      .add_each(flag::kImage, images)
+      .add_each(flag::kWith, settings)
+      .add(flag::kOut, out)
+      .add_if(list, flag::kList)
+      .add_if(json, flag::kJson)
+      .add_all(probes)
+      .take();
+}
+
 Arguments DataCommand::arguments() const {
   return Line{{"data", what}}
       .add(flag::kRoot, root)
@@ -82,7 +112,15 @@ Arguments DataCommand::arguments() const {
       .take();
 }
 
-Arguments describe_arguments() { return {"describe", flag::kStdin, flag::kJson}; }
+Arguments PluginCommand::arguments() const {
+  return Line{{"plugin"}}.add(flag::kName, name).add_if(json, flag::kJson).add("--", file).take();
+}
+
+Arguments describe_arguments(const NamedPaths& plugins) {
+  NamedPaths files;
+  for (const auto& [name, file] : plugins) files.emplace(plugin_key(name), file);
+  return Line{{"describe", flag::kStdin, flag::kJson}}.add(files).take();
+}
 
 Arguments VersionCommand::arguments() const {
   return Line{{flag::kVersion}}.add_if(json, flag::kJson).add(flag::kTryGpus, try_gpus).take();

@@ -94,6 +94,15 @@ Checkpoint read_checkpoint(const json& event) {
   return checkpoint;
 }
 
+Probe read_probe_event(const json& event) {
+  Probe probe{.step = step_of(event, "step"), .path = text_of(event, "path", ""), .found = {}};
+  if (!probe.path.empty()) return probe;
+  if (!event.contains("probe")) throw wrong("path", "the path of a file, where there is no \"probe\"");
+  probe.found = event;
+  for (const char* key : {"event", "step"}) probe.found.erase(key);
+  return probe;
+}
+
 Rendezvous read_rendezvous(const json& event) {
   Rendezvous rendezvous{.address = text_of(event, "address")};
   if (!is_meeting_place(rendezvous.address)) throw wrong("address", "HOST:PORT");
@@ -160,6 +169,14 @@ json document_of(const Checkpoint& checkpoint) {
   return document;
 }
 
+json document_of(const Probe& probe) {
+  json document = probe.path.empty() ? probe.found : json{{"path", probe.path.string()}};
+  document.update({{"event", "probe"}, {"step", probe.step}});
+  return document;
+}
+
+json document_of(const Trained&) { return {{"event", "trained"}}; }
+
 json document_of(const Rendezvous& rendezvous) {
   return {{"event", "rendezvous"}, {"address", rendezvous.address}};
 }
@@ -196,6 +213,8 @@ std::optional<Event> parse_event(const nlohmann::json& object) {
   if (name == "metric") return read_metric(object);
   if (name == "log") return read_log(object);
   if (name == "checkpoint") return read_checkpoint(object);
+  if (name == "probe") return read_probe_event(object);
+  if (name == "trained") return Trained{};
   if (name == "rendezvous") return read_rendezvous(object);
   if (name == "end") return read_end(object);
   return std::nullopt;
@@ -234,6 +253,12 @@ void JsonLines::checkpoint(std::int64_t step, const std::filesystem::path& path,
 void JsonLines::best_checkpoint(std::int64_t step, const std::filesystem::path& path,
                                 const std::string& sha256, const std::filesystem::path& best) {
   say(Checkpoint{.step = step, .path = path, .sha256 = sha256, .best = best});
+}
+
+void JsonLines::trained() { say(Trained{}); }
+
+void JsonLines::probe(std::int64_t step, const std::filesystem::path& file) {
+  say(Probe{.step = step, .path = file, .found = {}});
 }
 
 void JsonLines::rendezvous(const std::string& address) { say(Rendezvous{.address = address}); }

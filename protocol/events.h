@@ -44,13 +44,23 @@ struct Checkpoint {
   std::string sha256;          ///< empty: it did not say
   std::filesystem::path best;  ///< of the best evaluation so far: where the same file stays; empty: it is not
 };
+/// What was found by looking into the model (protocol/probe_results.h).
+struct Probe {
+  std::int64_t step = 0;  ///< after which its weights were
+  std::filesystem::path
+      path;              ///< of a file that says it, may be relative to the run's folder; empty: `found`
+  nlohmann::json found;  ///< an object
+};
+/// The model is trained, and its checkpoints are there. What follows are probes: however they end, the run
+/// has completed.
+struct Trained {};
 /// Where the ranks of other machines find those of this one.
 struct Rendezvous {
   std::string address;  ///< HOST:PORT
 };
 /// What of the machine made a run fail: another machine may have it.
 struct Fault {
-  enum class Part { kDisk, kDevice, kData };
+  enum class Part { kDisk, kDevice, kData, kFile };
   Part part = Part::kDisk;
   std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
 };
@@ -62,6 +72,8 @@ constexpr std::string_view name_of(Fault::Part part) {
       return "device";
     case Fault::Part::kData:
       return "data";
+    case Fault::Part::kFile:
+      return "file";
   }
   return {};
 }
@@ -84,7 +96,7 @@ constexpr std::string_view name_of(End::Status status) {
   }
   return {};
 }
-using Event = std::variant<Start, Metric, Log, Checkpoint, Rendezvous, End>;
+using Event = std::variant<Start, Metric, Log, Checkpoint, Probe, Trained, Rendezvous, End>;
 
 /// Reads an event as leniently as programs write it: a step may be 3.0 or "3", keys that have a default may
 /// be missing, unknown ones are left out. Nothing where the object is no event, or one of an unknown name.
@@ -113,6 +125,9 @@ class Events {
     (void)best;
     checkpoint(step, path, sha256);
   }
+  virtual void trained() {}
+  /// `file`: what was found, as JSON.
+  virtual void probe(std::int64_t step, const std::filesystem::path& file) { (void)step, (void)file; }
   /// Of a run over several machines, once they may come.
   virtual void rendezvous(const std::string& address) { (void)address; }
   virtual void end(Status status, const std::string& reason, bool retryable) = 0;
@@ -143,6 +158,8 @@ class JsonLines final : public Events {
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
   void best_checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256,
                        const std::filesystem::path& best) override;
+  void trained() override;
+  void probe(std::int64_t step, const std::filesystem::path& file) override;
   void rendezvous(const std::string& address) override;
   void end(Status status, const std::string& reason, bool retryable) override;
   void end_as(FailureClass failure, const std::string& reason, bool retryable) override;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/counts.h"
+#include "protocol/probe_results.h"
 
 namespace abl::protocol {
 namespace {
@@ -59,6 +60,8 @@ class Name {
 constexpr std::array kTrainerMetrics{
     Quantity{metric::kTrainLoss, {}, Better::kLower},
     Quantity{metric::kTrainTop1, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kTrainGradNorm, {}, Better::kNone},
+    Quantity{metric::kTrainSkippedSteps, {}, Better::kLower},
     Quantity{metric::kValLoss, {}, Better::kLower},
     Quantity{metric::kValTop1, Unit::kPercent, Better::kHigher},
     Quantity{metric::kValTop5, Unit::kPercent, Better::kHigher},
@@ -102,6 +105,10 @@ constexpr std::array kCountModes{
 Better better_by_name(std::string_view metric) {
   for (const auto table : {trainer_metrics(), count_modes()})
     if (const Quantity* known = find(table, metric)) return known->better;
+  if (is_probe_metric(metric)) {
+    const ProbeValue* value = value_declared(metric);
+    return value ? value->better : Better::kNone;
+  }
   const Name name{metric};
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name.is_rate(i)) return Better::kHigher;  // images_per_s, but not time_per_image
@@ -109,6 +116,12 @@ Better better_by_name(std::string_view metric) {
     if (is_one_of(name[i], kNeither)) return Better::kNone;
   }
   return Better::kHigher;
+}
+
+std::optional<Unit> unit_by_name(std::string_view metric) {
+  if (const Quantity* known = find(trainer_metrics(), metric)) return known->unit;
+  const ProbeValue* value = value_declared(metric);
+  return value ? value->unit : std::nullopt;
 }
 
 bool tells_of_the_machine(std::string_view metric) {

@@ -36,6 +36,8 @@ inline constexpr auto kOf = [] {
 
 inline constexpr const char* kTrainLoss = "train/loss";
 inline constexpr const char* kTrainTop1 = "train/top1";
+inline constexpr const char* kTrainGradNorm = "train/grad_norm";
+inline constexpr const char* kTrainSkippedSteps = "train/skipped_steps";
 inline constexpr const char* kValLoss = kOf<kVal, kLoss>.data();
 inline constexpr const char* kValTop1 = kOf<kVal, kTop1>.data();
 inline constexpr const char* kValTop5 = kOf<kVal, kTop5>.data();
@@ -66,7 +68,7 @@ constexpr std::string_view name_of(Better better) {
 
 /// What is wanted of a metric or count: of a known one (`trainer_metrics`, `count_modes`), what stands there;
 /// of others' what their words tell. Losses, errors, times and sizes are wanted low, learning rates neither;
-/// accuracies, rates ("images_per_s") and what is not known, high.
+/// accuracies, rates ("images_per_s") and what is not known, high; of what a probe finds, what it declares.
 Better better_by_name(std::string_view metric);
 
 /// True for what tells of the machine and the hour, not of the model: times, rates, memory and how busy it
@@ -95,6 +97,9 @@ struct Quantity {
   std::optional<Unit> unit;
   Better better = Better::kLower;
 };
+
+/// The unit of a metric of the trainer, or of what a probe finds, where that is known.
+std::optional<Unit> unit_by_name(std::string_view metric);
 
 /// The metrics that the trainer emits.
 std::span<const Quantity> trainer_metrics();

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "storage/archive.h"
 #include "storage/archive_namesakes.h"
+#include "storage/probe_store.h"
 #include "storage/queue_store.h"
 #include "storage/unfilled.h"
 #include "storage/up_to_date.h"
@@ -47,6 +48,7 @@ class Merger {
   void leave_former();
   void copy_provenance();
   void copy_rest();
+  void take_probes();
   void write_checkpoints();
   std::vector<std::string> columns(const std::string& table);
   /// Lines of a table of the archive: what `mapped` names is what stands there, the other columns as they
@@ -253,6 +255,8 @@ void Merger::copy_new_trials() {
        "a.run_id IN (SELECT there FROM run_map)");
   merged_.points = db_.changes();
   copy("checkpoint", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
+  copy("probe", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
+  copy("probe_picture", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("run_part", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("run_source",
        {{"run_id", kMappedRun},
@@ -390,6 +394,54 @@ void Merger::copy_rest() {
   db_.execute("UPDATE main.store SET due_as_of = 0 WHERE due_as_of <> (SELECT due_as_of FROM arc.store)");
 }
 
+/// Of trials that have the same result here and there, what only the archive's runs were probed for.
+void Merger::take_probes() {
+  struct Found {
+    RunId there, here;
+    std::string name, json;
+    std::uint32_t step;
+    Time time;
+  };
+  const auto found = db_.prepared(R"sql(
+      SELECT a.run_id, t.run_id, p.name, p.found, p.step, p.time_ms FROM trial_map m
+      JOIN arc.trial a ON a.id = m.there AND a.state = 'completed'
+      JOIN main.trial t ON t.id = m.here AND t.state = 'completed'
+      JOIN arc.run theirs ON theirs.id = a.run_id JOIN main.run ours ON ours.id = t.run_id AND ours.curves = theirs.curves
+      JOIN arc.probe p ON p.run_id = a.run_id
+      WHERE NOT m.fresh AND NOT m.runs
+        AND NOT EXISTS (SELECT 1 FROM main.probe o WHERE o.run_id = t.run_id AND o.name = p.name))sql")
+                         .all([](const Statement& row) {
+                           return Found{static_cast<RunId>(row.integer(0)),
+                                        static_cast<RunId>(row.integer(1)),
+                                        row.text(2),
+                                        row.text(3),
+                                        static_cast<std::uint32_t>(row.integer(4)),
+                                        row.time(5)};
+                         });
+  for (const Found& each : found) {
+    const auto pictures = db_.prepared(
+                                 "SELECT name, sha256, width, height, png FROM arc.probe_picture WHERE "
+                                 "run_id = :run AND probe = :name")
+                              .bind(":run", each.there)
+                              .bind(":name", each.name)
+                              .all([](const Statement& row) {
+                                return StoredPicture{.name = row.text(0),
+                                                     .sha256 = row.text(1),
+                                                     .width = static_cast<std::uint32_t>(row.integer(2)),
+                                                     .height = static_cast<std::uint32_t>(row.integer(3)),
+                                                     .png = row.text(4)};
+                              });
+    try {
+      ProbeStore{db_}.put(each.here, protocol::read_probe_result_text(each.json), each.step, pictures,
+                          each.time);
+    } catch (const Error& error) {
+      if (error.code() != Code::kInvalidArgument) throw;
+      merged_.notes.push_back(fmt::format("probe {} of run {} of the archive is not taken: {}", each.name,
+                                          each.there, error.what()));
+    }
+  }
+}
+
 void Merger::write_checkpoints() {
   struct Kept {
     RunId run;
@@ -470,6 +522,7 @@ Merged Merger::merge() {
     if (fresh) QueueStore{db_}.set_shape(trial);
     note_unfilled(db_, trial);
   }
+  take_probes();
   write_checkpoints();
   return std::move(merged_);
 }

@@ -16,6 +16,7 @@
 
 #include "protocol/metrics.h"
 #include "protocol/number.h"
+#include "protocol/probe_results.h"
 #include "storage/sqlite_error.h"
 
 namespace abl::storage {
@@ -63,6 +64,8 @@ void finish(sqlite3_context* context) {
 }  // namespace
 
 std::optional<std::uint64_t> CurveDigest::of_metric(std::string_view metric) {
+  // one of two equal trainings may be probed
+  if (protocol::is_probe_metric(metric)) return std::nullopt;
   return protocol::tells_of_the_machine(metric) ? std::nullopt : std::optional{hash_of(metric)};
 }
 

@@ -16,7 +16,7 @@ namespace abl::storage {
 
 /// A digest of all points of a run that grows with each of them, in whatever order they come: equal curves
 /// have equal digests, others practically never. Metrics that tell of the machine (times, rates, memory) are
-/// left out, since they differ between equal trainings. 0: no points.
+/// left out, since they differ between equal trainings, and what probes found. 0: no points.
 class CurveDigest {
  public:
   explicit CurveDigest(std::uint64_t before = 0) : sum_{before} {}

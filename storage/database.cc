@@ -256,6 +256,7 @@ CREATE TEMP TRIGGER removed_claim AFTER DELETE ON main.sweep_trial BEGIN SELECT 
 CREATE TEMP TRIGGER removed_sweep AFTER DELETE ON main.sweep BEGIN SELECT note_touched(1, OLD.id); END;
 CREATE TEMP TRIGGER new_sweep AFTER INSERT ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
 CREATE TEMP TRIGGER changed_sweep AFTER UPDATE OF state, priority, owner, weight, max_running, preempts, canary, spent ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
+CREATE TEMP TRIGGER new_probe AFTER INSERT ON main.probe BEGIN SELECT note_touched(0, (SELECT trial_id FROM main.run WHERE id = NEW.run_id)); END;
 CREATE TEMP TRIGGER new_pin AFTER INSERT ON main.weights_pin BEGIN SELECT note_touched(2, 0); END;
 )sql";
 

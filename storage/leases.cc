@@ -144,18 +144,20 @@ std::vector<RunUnderWay> TrialStore::runs_under_way_on(const std::string& worker
       });
 }
 
-std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worker) const {
-  const auto runs =
-      db_.prepared(R"sql(SELECT slot.value, run.id FROM run, json_each(run.slots) slot
-                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker
-                         UNION ALL
-                         SELECT slot.value, run.id FROM run INDEXED BY run_under_way CROSS JOIN run_part p ON p.run_id = run.id, json_each(p.slots) slot
-                         WHERE run.state IN ('leased', 'running') AND p.worker = :worker ORDER BY 2)sql")
-          .bind(":worker", worker)
-          .all([](const Statement& row) {
-            return std::pair{static_cast<std::uint32_t>(row.integer(0)), static_cast<RunId>(row.integer(1))};
-          });
-  return {runs.begin(), runs.end()};
+std::map<std::uint32_t, std::vector<RunId>> TrialStore::slots_in_use(const std::string& worker) const {
+  auto& runs = db_.prepared(R"sql(
+      SELECT slot.value, run.id, run.state = 'running' FROM run, json_each(run.slots) slot
+      WHERE run.state IN ('leased', 'running') AND run.worker = :worker
+      UNION ALL
+      SELECT slot.value, run.id, run.state = 'running' FROM run INDEXED BY run_under_way
+      CROSS JOIN run_part p ON p.run_id = run.id, json_each(p.slots) slot
+      WHERE run.state IN ('leased', 'running') AND p.worker = :worker ORDER BY 2)sql");
+  std::map<std::uint32_t, std::vector<RunId>> by_slot;
+  for (runs.bind(":worker", worker); runs.step();) {
+    auto& slot = by_slot[static_cast<std::uint32_t>(runs.integer(0))];
+    if (slot.empty() || runs.integer(2) != 0) slot.push_back(static_cast<RunId>(runs.integer(1)));
+  }
+  return by_slot;
 }
 
 }  // namespace abl::storage

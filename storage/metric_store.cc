@@ -9,6 +9,7 @@
 
 #include "protocol/metrics.h"
 #include "protocol/number.h"
+#include "protocol/probe_results.h"
 #include "storage/curves.h"
 #include "storage/point_limit.h"
 #include "storage/stored_word.h"
@@ -301,14 +302,46 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
   transaction.commit();
 }
 
+namespace {
+
+/// The least text that is greater than all with this prefix.
+std::string behind(std::string prefix) {
+  ++prefix.back();
+  return prefix;
+}
+
+}  // namespace
+
+void MetricStore::replace_found(RunId run, std::string_view key, std::uint32_t step,
+                                const std::map<std::string, double>& values, Time now) {
+  const std::string first = protocol::probe_metric(key, "");
+  Transaction transaction{db_, Transaction::kSavepoint};
+  for (const char* sql : {R"sql(DELETE FROM point WHERE run_id = :run AND metric_id IN (
+                                SELECT id FROM metric WHERE name >= :first AND name < :behind))sql",
+                          R"sql(DELETE FROM metric_summary WHERE run_id = :run AND metric_id IN (
+                                SELECT id FROM metric WHERE name >= :first AND name < :behind))sql"})
+    db_.prepared(sql).bind(":run", run).bind(":first", first).bind(":behind", behind(first)).run();
+  for (const auto& [name, value] : values) {
+    const std::int64_t id = metric_id(protocol::probe_metric(key, name));
+    insert_point(db_, run, id, step, value, now.time_since_epoch().count());
+    Running summary;
+    summary.add(step, value);
+    store(db_, run, id, summary);
+  }
+  transaction.commit();
+}
+
 void MetricStore::copy(RunId from, RunId to, std::uint32_t up_to_step) {
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(R"sql(INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
                      SELECT :to, metric_id, step, value, kind, time_ms FROM point WHERE run_id = :from AND step <= :step
+                       AND metric_id NOT IN (SELECT id FROM metric WHERE name >= :probed AND name < :behind)
                      ON CONFLICT (run_id, metric_id, step) DO NOTHING)sql")
       .bind(":to", to)
       .bind(":from", from)
       .bind(":step", up_to_step)
+      .bind(":probed", std::string{protocol::kProbeMetrics})
+      .bind(":behind", behind(std::string{protocol::kProbeMetrics}))
       .run();
   struct Metric {
     std::int64_t id;
@@ -493,6 +526,39 @@ std::uint64_t MetricStore::points(RunId run, const std::vector<std::string>& nam
   for (const Counted& metric : counted(run, names))
     points += max_points == 0 ? metric.count : std::min(metric.count, max_points);
   return points;
+}
+
+BucketedSeries MetricStore::curve(RunId run, const std::string& name, StepRange range,
+                                  std::uint32_t bucket_steps, std::size_t exact_up_to) const {
+  auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
+                                    WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name)
+                                      AND step BETWEEN :from AND :to ORDER BY step)sql");
+  points.bind(":run", run).bind(":name", name).bind(":from", range.from).bind(":to", range.to);
+  Bucketer buckets{bucket_steps, exact_up_to};
+  while (points.step())
+    buckets.add(static_cast<std::uint32_t>(points.integer(0)), number(points, 1, 2), points.integer(3));
+  BucketedSeries curve = buckets.take();
+  curve.series.name = name;
+  return curve;
+}
+
+std::vector<MetricStore::Extent> MetricStore::extents(RunId run,
+                                                      const std::vector<std::string>& names) const {
+  auto& metrics = db_.prepared(R"sql(
+      SELECT m.name, count, last_step,
+             (SELECT step FROM point p WHERE p.run_id = :run AND p.metric_id = m.id ORDER BY step LIMIT 1)
+      FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql");
+  metrics.bind(":run", run);
+  const std::set<std::string> wanted{names.begin(), names.end()};
+  std::vector<Extent> extents;
+  while (metrics.step()) {
+    std::string name = metrics.text(0);
+    if (!wanted.empty() && !wanted.contains(name)) continue;
+    const auto last = static_cast<std::uint32_t>(metrics.integer(2));
+    const auto first = metrics.is_null(3) ? last : static_cast<std::uint32_t>(metrics.integer(3));
+    extents.push_back({std::move(name), static_cast<std::uint64_t>(metrics.integer(1)), {first, last}});
+  }
+  return extents;
 }
 
 Series MetricStore::page(RunId run, const std::string& name, std::int64_t after_step,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/buckets.h"
 #include "storage/database.h"
 #include "storage/types.h"
 
@@ -30,6 +31,10 @@ class MetricStore {
   /// kept as it is, and counted where its value is another. Of a run that says too much (point_limit.h) not
   /// every point is kept: summaries are of all, and the others are counted as refused.
   void append(RunId run, const std::vector<Series>& series);
+  /// The values that a probe found in the run's model after a step, in place of those that it found before.
+  /// They say nothing of the run's course: its step, rate and digest stay.
+  void replace_found(RunId run, std::string_view key, std::uint32_t step,
+                     const std::map<std::string, double>& values, Time now);
   void append_log(RunId run, std::string_view text);
   /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history. Where not
   /// all were kept and `from` went further, its mean is of those that are kept.
@@ -55,6 +60,18 @@ class MetricStore {
   /// each stretch.
   std::vector<Series> series(RunId run, const std::vector<std::string>& names,
                              std::uint32_t max_points) const;
+  /// The same for a chart: a metric's points in a range of steps, all of them where they are at most
+  /// `exact_up_to`, otherwise in buckets of `bucket_steps`. Reads every point of the range, and holds few.
+  BucketedSeries curve(RunId run, const std::string& name, StepRange range, std::uint32_t bucket_steps,
+                       std::size_t exact_up_to) const;
+  /// The first and last step of metrics of a run, and how many points it reported of each: a lookup per
+  /// metric, however many points there are. `names` empty: all metrics.
+  struct Extent {
+    std::string name;
+    std::uint64_t said = 0;
+    StepRange steps;
+  };
+  std::vector<Extent> extents(RunId run, const std::vector<std::string>& names) const;
   /// Points of one metric after a step, by ascending step, at most `limit`.
   Series page(RunId run, const std::string& name, std::int64_t after_step, std::size_t limit) const;
   /// Log bytes from `offset`, at most `limit`.

@@ -295,7 +295,11 @@ bool Removal::erase_run(RunId run) {
                           "FROM metric_summary WHERE run_id = "
                           ":of LIMIT :rows)",
                           "DELETE FROM checkpoint WHERE run_id = :of AND step IN (SELECT step FROM "
-                          "checkpoint WHERE run_id = :of LIMIT :rows)"}) {
+                          "checkpoint WHERE run_id = :of LIMIT :rows)",
+                          "DELETE FROM probe_picture WHERE rowid IN (SELECT rowid FROM probe_picture WHERE "
+                          "run_id = :of LIMIT :rows)",
+                          "DELETE FROM probe WHERE rowid IN (SELECT rowid FROM probe WHERE run_id = :of "
+                          "LIMIT :rows)"}) {
     rows_ = std::max(rows_, 1);  // at least something
     take(sql, run);
     if (rows_ <= 0) return false;

@@ -8,6 +8,7 @@
 #include "storage/measured_store.h"
 #include "storage/metric_store.h"
 #include "storage/part_store.h"
+#include "storage/probe_store.h"
 #include "storage/trial_store.h"
 #include "storage/unfilled.h"
 #include "storage/weights_store.h"
@@ -87,6 +88,8 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   db_.prepared("UPDATE trial SET state = 'running' WHERE id = :trial").bind(":trial", record.trial).run();
   if (!before) return;
   MetricStore{db_}.copy(before->id, run, *started.resumed_from_step);
+  if (!get(record.trial).command_json.empty())  // the trainer's model is looked into when it is trained
+    ProbeStore{db_}.copy(before->id, run, *started.resumed_from_step, now);
   MetricStore{db_}.add_refused(run, before->refused_lines,
                                before->refused_example);  // what it lacks, this one lacks
   MetricStore{db_}.add_repeated(run, before->repeated_points);

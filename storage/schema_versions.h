@@ -50,4 +50,7 @@ extern const char* const kSchemaV11;
 /// Version 12: trials over several workers.
 extern const char* const kSchemaV12;
 
+/// Version 13: what probes found in trained models.
+extern const char* const kSchemaV13;
+
 }  // namespace abl::storage

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -20,7 +21,9 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
   const char* name = sqlite3_db_filename(db, "main");
   const std::string file = !given.empty() ? given : name && *name ? name : "results file";
   const int why = sqlite3_system_errno(db);
-  const std::string detail = sqlite3_errmsg(db);
+  std::string detail = sqlite3_errmsg(db);  // of a damaged schema with its lines
+  std::ranges::replace_if(
+      detail, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   switch (result & 0xff) {  // the extended codes carry the primary one in the low byte
     case SQLITE_FULL:
       return Error{Code::kResourceExhausted,

@@ -92,7 +92,7 @@ Extended SweepStore::extend(SweepId sweep, const NewSweep& content, const std::v
     db_.prepared(sql).bind(":sweep", sweep).run();
   db_.prepared(
          R"sql(UPDATE sweep SET file = :file, text = :text, canonical = :canonical, canonical_hash = :hash,
-                     baseline = :baseline, paper_heading = :heading, seeds_rule = :seeds_rule, revision = revision + 1,
+                     baseline = :baseline, paper_heading = :heading, seeds_rule = :seeds_rule, probes = :probes, revision = revision + 1,
                      state = state WHERE id = :sweep)sql")
       .bind(":file", content.file)
       .bind(":text", content.text)
@@ -101,6 +101,7 @@ Extended SweepStore::extend(SweepId sweep, const NewSweep& content, const std::v
       .bind(":baseline", content.baseline)
       .bind(":heading", content.paper_heading)
       .bind(":seeds_rule", content.seeds_rule)
+      .bind(":probes", content.probes)
       .bind(":sweep", sweep)
       .run();
   NewSweep grown = content;

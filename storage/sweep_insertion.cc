@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "storage/breaker_store.h"
 #include "storage/chain_store.h"
+#include "storage/imported_results.h"
 #include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -212,10 +213,10 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(
          R"sql(INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running, preempts, breaker,
-                                        seeds_rule, gpu_ms_limit, until_ms, created_ms)
+                                        seeds_rule, probes, gpu_ms_limit, until_ms, created_ms)
                      VALUES ((SELECT last_sweep + 1 FROM store WHERE last_sweep >= COALESCE((SELECT MAX(id) FROM sweep), 0)),
                              :name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running, :preempts, :breaker,
-                             :seeds_rule, :gpu_ms, :until, :now))sql")
+                             :seeds_rule, :probes, :gpu_ms, :until, :now))sql")
       .bind(":name", sweep.name)
       .bind(":file", sweep.file)
       .bind(":text", sweep.text)
@@ -230,6 +231,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       .bind(":preempts", sweep.preempts)
       .bind(":breaker", sweep.breaker)
       .bind(":seeds_rule", sweep.seeds_rule)
+      .bind(":probes", sweep.probes)
       .bind(":gpu_ms", milliseconds(sweep.budget.gpu_time))
       .bind(":until", sweep.budget.until)
       .bind(":now", now)
@@ -326,6 +328,28 @@ Submitted SweepStore::fill(SweepId id, const NewSweep& sweep, const std::vector<
   result.new_trials = static_cast<std::uint32_t>(mine.size());
   result.shared_trials = static_cast<std::uint32_t>(shared.size());
   return result;
+}
+
+void add_rows(Database& db, SweepId sweep, const std::vector<NewRow>& rows,
+              const std::vector<NewTrial>& trials) {
+  auto position = static_cast<int>(db.prepared("SELECT COUNT(*) FROM sweep_row WHERE sweep_id = :sweep")
+                                       .bind(":sweep", sweep)
+                                       .one([](const Statement& line) { return line.integer(0); })
+                                       .value());
+  for (const NewRow& row : rows) insert_row(db, sweep, position++, row);
+  Shapes shapes{db};
+  for (const NewTrial& trial : trials) {
+    const TrialId id = insert_trial(db, trial, "", shapes.of(trial));
+    db.prepared(
+          "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
+          ":seed_index, :seed, :trial)")
+        .bind(":sweep", sweep)
+        .bind(":row", trial.row)
+        .bind(":seed_index", trial.seed_index)
+        .bind(":seed", trial.seed)
+        .bind(":trial", id)
+        .run();
+  }
 }
 
 }  // namespace abl::storage

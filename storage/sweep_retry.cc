@@ -41,32 +41,89 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
   Transaction transaction{db_, Transaction::kSavepoint};
   set_state(sweep, SweepState::kCancelled, now);
   db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
-  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', reason = '', finished_ms = :now
-                     WHERE state IN ('queued', 'held') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
-                       AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
-      .bind(":sweep", sweep)
-      .bind(":now", now)
-      .run();
-  auto runs = db_.prepared(R"sql(SELECT run_id FROM trial
-                                 WHERE state IN ('leased', 'running') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
-                                   AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
-                  .bind(":sweep", sweep)
-                  .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
-  give_places_back(sweep);
+  auto runs = cancel_unclaimed(sweep, std::nullopt, now);
   BreakerStore{db_}.give_up(sweep, now);
   transaction.commit();
   return runs;
 }
 
+std::vector<RunId> SweepStore::withdraw(SweepId sweep, const std::string& row, std::int64_t seed, Time now) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  struct Claimed {
+    TrialId trial = 0;
+    std::int64_t position = 0;
+    std::string state;
+    bool withdrawn = false;
+  };
+  const auto claim = db_.prepared(R"sql(
+      SELECT st.trial_id, st.row, t.state, st.withdrawn FROM sweep_trial st
+      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row JOIN trial t ON t.id = st.trial_id
+      WHERE st.sweep_id = :sweep AND r.id = :row AND st.seed = :seed)sql")
+                         .bind(":sweep", sweep)
+                         .bind(":row", row)
+                         .bind(":seed", seed)
+                         .one([](const Statement& found) {
+                           return Claimed{.trial = static_cast<TrialId>(found.integer(0)),
+                                          .position = found.integer(1),
+                                          .state = found.text(2),
+                                          .withdrawn = found.integer(3) != 0};
+                         });
+  if (!claim)
+    throw Error{Code::kNotFound, fmt::format("sweep {} has no trial of row '{}' and seed {}",
+                                             name_or_nothing(sweep), row, seed)};
+  if (claim->withdrawn || claim->state == "completed" || claim->state == "failed" ||
+      claim->state == "cancelled")
+    throw Error{Code::kFailedPrecondition, fmt::format("the trial of row {} and seed {} is already {}", row,
+                                                       seed, claim->withdrawn ? "cancelled" : claim->state)};
+  db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep AND row = :row AND seed = :seed")
+      .bind(":sweep", sweep)
+      .bind(":row", claim->position)
+      .bind(":seed", seed)
+      .run();
+  auto runs = cancel_unclaimed(sweep, claim->trial, now);
+  transaction.commit();
+  return runs;
+}
+
+/// Cancels the waiting trials of a sweep, or `trial` alone, that nobody claims any more. Returns the runs
+/// under way of such trials.
+std::vector<RunId> SweepStore::cancel_unclaimed(SweepId sweep, std::optional<TrialId> trial, Time now) {
+  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', reason = '', finished_ms = :now
+                     WHERE state IN ('queued', 'held') AND (:trial IS NULL OR id = :trial)
+                       AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                       AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+      .bind(":sweep", sweep)
+      .bind(":trial", trial)
+      .bind(":now", now)
+      .run();
+  auto runs = db_.prepared(R"sql(SELECT run_id FROM trial
+                                 WHERE state IN ('leased', 'running') AND (:trial IS NULL OR id = :trial)
+                                   AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                                   AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+                  .bind(":sweep", sweep)
+                  .bind(":trial", trial)
+                  .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  give_places_back(sweep, trial);
+  return runs;
+}
+
+std::string SweepStore::name_or_nothing(SweepId sweep) const {
+  return db_.prepared("SELECT name FROM sweep WHERE id = :sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) { return row.text(0); })
+      .value_or("");
+}
+
 /// Completed trials that were to run again have their places back where the new ones did not get to their
 /// ends.
-void SweepStore::give_places_back(SweepId sweep) {
+void SweepStore::give_places_back(SweepId sweep, std::optional<TrialId> trial) {
   const auto places =
       db_.prepared(R"sql(
       SELECT o.id, st.trial_id FROM trial o CROSS JOIN sweep_trial st ON st.trial_id = o.replaced_by AND st.sweep_id = :sweep
       CROSS JOIN trial t ON t.id = st.trial_id AND t.state NOT IN ('completed', 'failed')
-      WHERE o.replaced_by IS NOT NULL AND o.state = 'completed')sql")
+      WHERE o.replaced_by IS NOT NULL AND o.state = 'completed' AND (:trial IS NULL OR st.trial_id = :trial))sql")
           .bind(":sweep", sweep)
+          .bind(":trial", trial)
           .all([](const Statement& row) {
             return std::pair{static_cast<TrialId>(row.integer(0)), static_cast<TrialId>(row.integer(1))};
           });
@@ -87,17 +144,15 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
   const auto rows = db_.prepared("SELECT id FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
                         .bind(":sweep", sweep)
                         .all([](const Statement& row) { return row.text(0); });
-  if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
-    const auto name = db_.prepared("SELECT name FROM sweep WHERE id = :sweep")
-                          .bind(":sweep", sweep)
-                          .one([](const Statement& row) { return row.text(0); });
-    throw Error{Code::kNotFound,
-                "sweep " + name.value_or("") + " has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
-  }
+  if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end())
+    throw Error{Code::kNotFound, "sweep " + name_or_nothing(sweep) + " has no row '" + row_id + "'" +
+                                     did_you_mean(row_id, rows)};
   // a cancelled sweep claims its trials again: those that ended all of them, others those that run again
-  db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended
+  db_.prepared(
+         R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended AND (:seed IS NULL OR seed = :seed)
                      AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
       .bind(":sweep", sweep)
+      .bind(":seed", which.seed)
       .bind(":ended", which.ended)
       .bind(":row", row_id)
       .run();
@@ -109,11 +164,15 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
       .bind(":sweep", sweep)
       .run();
   const auto trials = db_.prepared(R"sql(
-      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep
+      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND (:seed IS NULL OR seed = :seed)
       AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
                           .bind(":sweep", sweep)
+                          .bind(":seed", which.seed)
                           .bind(":row", row_id)
                           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  if (which.seed && trials.empty())
+    throw Error{Code::kNotFound, fmt::format("sweep {} has no trial of row '{}' and seed {}",
+                                             name_or_nothing(sweep), row_id, *which.seed)};
   std::uint32_t queued = 0;
   std::vector<TrialId> queued_again;
   if (!row_id.empty() && (which.ended || which.held))
@@ -303,6 +362,11 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
                .one([](const Statement&) { return true; })
                .has_value();
   };
+  if (first.command_json == kImportedCommand && first.state == TrialState::kCompleted) {
+    if (!which.completed) return false;  // there is nothing here that could measure more
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("trial {} was {}: there is nothing here to run it with", first.id, first.reason)};
+  }
   TrialRecord newest = first;
   if (which.completed) {  // of those that stand in for each other the newest: it alone may be shared
     if (first.state != TrialState::kCompleted) return false;

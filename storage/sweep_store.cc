@@ -26,7 +26,7 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              s.revision, s.seeds_rule, s.gpu_ms_limit, s.until_ms, s.spent, n.gpu_ms,
              u.by_id, (SELECT name FROM sweep WHERE id = u.by_id), u.rows, u.open, u.failed,
              un.queued, un.leased, un.running, un.completed, un.failed, un.held, un.cancelled,
-             (SELECT o.name FROM sweep_tuning ot JOIN sweep o ON o.id = ot.sweep_id WHERE ot.by_id = s.id)
+             (SELECT o.name FROM sweep_tuning ot JOIN sweep o ON o.id = ot.sweep_id WHERE ot.by_id = s.id), s.probes
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       LEFT JOIN sweep_tuning u ON u.sweep_id = s.id LEFT JOIN sweep_count un ON un.sweep_id = u.by_id
       WHERE )sql" +
@@ -93,6 +93,7 @@ SweepRecord read_sweep(const Statement& row) {
                     .open = count(40),
                     .failed = count(41)};
   sweep.tunes = row.text(49);
+  sweep.probes = row.text(50);
   if (!sweep.is_open()) sweep.finished = row.time(21);
   return sweep;
 }

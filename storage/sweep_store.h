@@ -71,6 +71,7 @@ struct Retry {
   bool unfilled = false;     ///< completed ones that lack a metric which a column of the sweep takes
   bool before_mend = false;  ///< completed ones whose results are of an older version
   bool completed = false;    ///< every completed one
+  std::optional<std::int64_t> seed{};  ///< of one row: that seed alone
 };
 
 /// Some rows of a sweep, by position: as many of them as have no more trials than that, whole rows, one at
@@ -198,13 +199,16 @@ class SweepStore {
   /// Cancels a sweep: withdraws all its claims; queued trials without a claim are cancelled at once.
   /// Returns: the runs of leased and running trials that nobody claims any more: the caller stops them.
   std::vector<RunId> withdraw(SweepId sweep, Time now);
+  /// The same of its claim for one row and seed: the sweep goes on.
+  /// Throws: Error{kNotFound} where it has none, {kFailedPrecondition} of one whose trial has ended.
+  std::vector<RunId> withdraw(SweepId sweep, const std::string& row, std::int64_t seed, Time now);
   /// Failed, cancelled and held trials of a sweep (of one row when given) go back to the queue, with all
   /// their retries; a cancelled sweep claims its trials again and is active: all of them, or those that run
   /// again where held or completed ones alone are wanted. A completed trial stays as it is, since other
   /// sweeps may have it filled and its runs are theirs: another one takes its place in this sweep, the one
   /// that another sweep has put there where there is one. `renewed` says what a trial of an older result
   /// version becomes. Returns how many were queued or replaced.
-  /// Throws: Error{kNotFound} for a row that is not there.
+  /// Throws: Error{kNotFound} for a row, or a seed of it, that is not there.
   std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
                       Retry which = {});
   /// Claims on one trial (of one sweep when given, which then wants it) become claims on another, which is
@@ -229,7 +233,9 @@ class SweepStore {
   TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today,
                   std::optional<std::int64_t> seed = std::nullopt);
   void read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const;
-  void give_places_back(SweepId sweep);
+  std::vector<RunId> cancel_unclaimed(SweepId sweep, std::optional<TrialId> trial, Time now);
+  void give_places_back(SweepId sweep, std::optional<TrialId> trial);
+  std::string name_or_nothing(SweepId sweep) const;
   bool queue_again(TrialId trial, Retry which);
   void begin_canary(SweepId sweep);
   Database& db_;

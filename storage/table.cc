@@ -21,28 +21,6 @@ using protocol::Unit;
 
 namespace {
 
-std::vector<Column> read_columns(Database& db, SweepId sweep) {
-  return db
-      .prepared(
-          R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits, cut FROM sweep_column
-                           WHERE sweep_id = :sweep ORDER BY position)sql")
-      .bind(":sweep", sweep)
-      .all([](const Statement& row) {
-        const std::string unit = row.text(5);
-        return Column{
-            .name = row.text(0),
-            .heading = row.text(1),
-            .kind = from_word<Column::Kind>("kind of a column", row.text(2)),
-            .source = row.text(3),
-            .take = from_word<Take>("'take' of a column", row.text(4)),
-            .unit = unit.empty() ? std::nullopt : std::optional{from_word<Unit>("unit of a column", unit)},
-            .better = from_word<Better>("'better' of a column", row.text(6)),
-            .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))},
-            .unit_fits = row.integer(8) != 0,
-            .cut = row.integer(9) != 0};
-      });
-}
-
 /// What each row sets, as JSON.
 std::vector<std::string> read_sets(Database& db, SweepId sweep) {
   return db
@@ -352,6 +330,28 @@ std::size_t KeptTable::bytes() const {
              row.trials.completed * 24 +
              (row.cells.empty() ? 0 : row.trials.completed * row.cells.size() * sizeof(CellValue));
   return bytes;
+}
+
+std::vector<Column> read_columns(Database& db, SweepId sweep) {
+  return db
+      .prepared(
+          R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits, cut FROM sweep_column
+                           WHERE sweep_id = :sweep ORDER BY position)sql")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) {
+        const std::string unit = row.text(5);
+        return Column{
+            .name = row.text(0),
+            .heading = row.text(1),
+            .kind = from_word<Column::Kind>("kind of a column", row.text(2)),
+            .source = row.text(3),
+            .take = from_word<Take>("'take' of a column", row.text(4)),
+            .unit = unit.empty() ? std::nullopt : std::optional{from_word<Unit>("unit of a column", unit)},
+            .better = from_word<Better>("'better' of a column", row.text(6)),
+            .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))},
+            .unit_fits = row.integer(8) != 0,
+            .cut = row.integer(9) != 0};
+      });
 }
 
 std::vector<std::string> baselines_of(Database& db, const std::string& sweep) {

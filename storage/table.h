@@ -55,6 +55,7 @@ struct TableRow {
   std::string baseline;
   std::optional<protocol::NotTrained> not_trained;  ///< it has no trials
   std::string not_trained_why;
+  std::string imported;  ///< what its values were imported from, or empty: they were measured here
   std::string line, line_label,
       level;  ///< where the table is pivoted: what names its line's rows have in common
   TrialCounts trials;
@@ -121,6 +122,9 @@ struct Table {
 /// Says of each row of a table whose file asks for a pivot the line that it stands in, its level, and the row
 /// of that level that it is compared with; `sets`: what they set, as JSON.
 void place_in_pivot(Table& table, const std::vector<std::string>& sets);
+
+/// The columns of a sweep's table, as submitted.
+std::vector<Column> read_columns(Database& db, SweepId sweep);
 
 /// Of each row of a sweep, in the table's order, `TableRow::baseline`.
 std::vector<std::string> baselines_of(Database& db, const std::string& sweep);

@@ -11,7 +11,9 @@
 
 #include "protocol/metrics.h"
 #include "protocol/number.h"
+#include "protocol/probe_results.h"
 #include "statistics/mean_sd.h"
+#include "storage/probe_store.h"
 
 namespace abl::storage {
 
@@ -98,7 +100,7 @@ const std::string& select_trials() {
       values += select_value(slot), joins += join_value(slot);
     return R"sql(
       SELECT st.row, st.seed, t.id, t.state, st.withdrawn, st.unfilled > 0, t.result_version < t.due_version, t.due_version,
-             CASE WHEN t.state IN ('failed', 'held') THEN t.reason END,
+             CASE WHEN t.state IN ('failed', 'held') OR t.command_json = '["ablate-import"]' THEN t.reason END,
              run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points, run.packed_with, st.seed_index)sql" +
            values + R"sql(
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id AND t.state = 'completed')sql" +
@@ -163,6 +165,18 @@ bool has_ended(TrialState state, bool withdrawn) {
          state == TrialState::kCancelled;
 }
 
+/// "imported from points.csv", of one trial of a row.
+void note_import(const std::string& reason, TableRow& row) {
+  constexpr std::string_view kBefore = "imported from ";
+  if (!reason.starts_with(kBefore)) return;
+  const std::string from = reason.substr(kBefore.size());
+  if (row.imported.empty())
+    row.imported = from;
+  else if (row.imported != from && row.imported.find(from + ", ") == std::string::npos &&
+           !row.imported.ends_with(", " + from))
+    row.imported += ", " + from;
+}
+
 /// Why no trial of a row has a value yet. `reason`: of one that failed or is held, where there is one.
 std::string why_no_metric(const TrialCounts& trials, const std::optional<std::string>& reason) {
   if (trials.total() == 0 && !reason) return "no trials yet";  // its values are being looked for
@@ -184,6 +198,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
     notes_[row] = {};
     table_.rows[row].trials = {};
     table_.rows[row].settled = 0;
+    table_.rows[row].imported.clear();
     for (const Taken& metric : taken) {
       Cell& cell = table_.rows[row].cells[metric.column];
       std::string paper = std::move(cell.paper);
@@ -230,6 +245,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
         else if (state == TrialState::kHeld && !reason)
           reason = lines.text(8);
         if (is_completed) note_run(lines, row.id, notes_[place]);
+        if (is_completed && !lines.is_null(8)) note_import(lines.text(8), row);
       }
       for (std::size_t slot = 0; slot < count; ++slot) {
         const int value = kFirstValue + kValueColumns * static_cast<int>(slot);
@@ -311,8 +327,12 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
   cell.n = static_cast<std::uint32_t>(cell.values.size());
   cell.unfilled = cell.older > 0 ? 0 : trials.completed - std::min(trials.completed, cell.n);
   if (cell.unfilled > 0) {
-    cell.missing = what_is_lacking(db, sweep_, row, table_.columns[column]);
-    if (cell.n == 0) cell.text = "missing";
+    const Column& of = table_.columns[column];
+    const bool is_probed = protocol::is_probe_metric(of.source);
+    cell.missing =
+        is_probed ? why_not_probed(db, sweep_, row, of.source) : what_is_lacking(db, sweep_, row, of);
+    if (cell.n == 0)
+      cell.text = !is_probed ? "missing" : cell.missing.starts_with("not probed") ? "not probed" : "none";
   } else if (cell.n == 0) {
     const TableRow& line = table_.rows[row];
     cell.missing = line.not_trained ? fmt::format("not trained: {}", line.not_trained_why)

@@ -82,8 +82,9 @@ class TrialStore {
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
   std::vector<RunUnderWay> runs_under_way_on(const std::string& worker) const;  ///< in the order of leases
-  /// Slots of a worker that runs under way were given: index -> run; of those in one line, the first.
-  std::map<std::uint32_t, RunId> slots_in_use(const std::string& worker) const;
+  /// Slots of a worker that have runs under way: index -> the oldest, then others that run beside it. Runs
+  /// leased ahead for a slot that has one are left out.
+  std::map<std::uint32_t, std::vector<RunId>> slots_in_use(const std::string& worker) const;
   std::uint32_t count_under_way() const;  ///< trials, on any worker
 
   struct Started {

@@ -23,6 +23,9 @@ using Labels = std::map<std::string, std::string>;  ///< what a worker says of i
 /// Which workers will do: of each of these labels one of the values; none of those that begin with "!".
 using Where = std::map<std::string, std::vector<std::string>>;
 
+/// The command of a trial whose results were imported (storage/imported_results.h): nothing runs it.
+inline constexpr std::string_view kImportedCommand = R"(["ablate-import"])";
+
 using SweepId = std::uint32_t;
 using TrialId = std::uint32_t;
 using RunId = std::uint32_t;
@@ -92,6 +95,7 @@ struct NewSweep {
   std::vector<Column> columns;
   std::vector<std::int64_t> seeds;
   std::string seeds_rule{};  ///< sweeps::SeedRule as JSON; or empty: each row has every seed
+  std::string probes{};      ///< that look into its trained models, as `probes_json` has them
   int priority = 0;
   std::string owner;                         ///< who submits it
   double weight = 1;                         ///< against its owner's other sweeps
@@ -150,6 +154,7 @@ struct SweepRecord {
   std::uint32_t rows = 0, seeds = 0;
   std::uint32_t revision = 1;  ///< of its content: one more with each extension
   std::string seeds_rule;      ///< as of NewSweep
+  std::string probes;          ///< the same
   Budget budget;
   Milliseconds gpu_time{};  ///< that its ended runs took
   std::string spent;        ///< why nothing of it is leased any more though it is active, or empty

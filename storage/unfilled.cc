@@ -8,6 +8,7 @@ void note_unfilled(Database& db, TrialId trial) {
       UPDATE sweep_trial SET unfilled = (
         SELECT COUNT(*) FROM sweep_column c
         WHERE c.sweep_id = sweep_trial.sweep_id AND c.kind = 'metric'
+          AND c.source NOT GLOB 'probe:*'
           AND EXISTS (SELECT 1 FROM trial WHERE id = :trial AND state = 'completed')
           AND NOT EXISTS (SELECT 1 FROM metric m JOIN metric_summary ms ON ms.metric_id = m.id
                           WHERE m.name = c.source AND ms.run_id = (SELECT run_id FROM trial WHERE id = :trial)))

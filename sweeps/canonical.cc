@@ -75,6 +75,7 @@ std::string canonical_spec(const SweepSpec& spec) {
   if (spec.limits.log > 0) document["limits"]["log_bytes"] = spec.limits.log;
   if (spec.limits.nan_fails) document["limits"]["nan"] = "fail";
   if (!spec.retry_on.empty()) document["retry_on"] = json::parse(protocol::to_text(spec.retry_on));
+  for (const auto& probe : spec.probes) document["probes"].push_back(protocol::to_json(probe));
   if (spec.command) document["reuse"] = spec.command->reuse;
   if (spec.command && !spec.command->folder.empty()) document["folder"] = spec.command->folder;
   return config::canonical_json(document);

@@ -123,8 +123,9 @@ std::vector<std::size_t> in_order_of_chains(std::vector<Chained>& rows, Problems
 std::string why_weights_do_not_fit(const std::string& source_model, const std::string& model) {
   const auto source = nlohmann::json::parse(source_model).at("model");
   const auto own = nlohmann::json::parse(model).at("model");
-  for (const char* key : {"family", "dim", "depth", "mlp_dim", "mlp_ratio", "stage_depths", "stage_widths",
-                          "cardinality", "base_width", "group_width", "width_factor", "depth_factor"}) {
+  for (const char* key :
+       {"family", "dim", "depth", "mlp_dim", "mlp_ratio", "stage_depths", "stage_widths", "bottleneck",
+        "cardinality", "base_width", "distillation_token", "group_width", "width_factor", "depth_factor"}) {
     const auto text = [&](const nlohmann::json& of) {
       return of.contains(key) ? config::plain_text(of.at(key)) : std::string{"the default"};
     };

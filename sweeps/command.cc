@@ -39,18 +39,20 @@ std::string unquoted_place(const Node& item) {
 /// A program's argument ends at its first NUL.
 bool holds_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
-std::vector<std::string> read_argv(YamlReader& reader, const Node& section) {
+/// `key`: argv or resume_argv. `expected`: what its items are.
+std::vector<std::string> read_argv(YamlReader& reader, const Node& section, const std::string& key,
+                                   const std::string& expected) {
   std::vector<std::string> argv;
-  const Node* node = section.find("argv");
+  const Node* node = section.find(key);
   if (!node) {
-    reader.problems().add(section.place, "command.argv",
-                          "missing; expected a list, the program and its arguments");
-  } else if (reader.is_sequence(*node, "command.argv")) {
+    if (key == "argv")
+      reader.problems().add(section.place, "command.argv", "missing; expected a list, " + expected);
+  } else if (reader.is_sequence(*node, "command." + key)) {
     if (node->items.empty())
-      reader.problems().add(node->place, "command.argv", "empty; expected the program and its arguments");
+      reader.problems().add(node->place, "command." + key, "empty; expected " + expected);
     for (std::size_t i = 0; i < node->items.size(); ++i) {
       const Node& item = node->items[i];
-      const std::string field = fmt::format("command.argv.{}", i + 1);
+      const std::string field = fmt::format("command.{}.{}", key, i + 1);
       if (item.kind == Node::Kind::kScalar) {
         argv.push_back(item.text);  // an argument may be empty
         if (holds_nul(item.text))
@@ -91,7 +93,7 @@ std::string meant_place(const std::string& written, const std::vector<std::strin
       name += c;
   const std::string param = dotted("params", name);
   if (std::ranges::find(params, param) != params.end()) return param;
-  std::vector<std::string> known{"seed", "run_dir"};
+  std::vector<std::string> known{"seed", "run_dir", "checkpoint"};
   if (data) known.emplace_back("data");
   known.insert(known.end(), params.begin(), params.end());
   constexpr double kPart = 1.0 / 3;  // what is farther off is another program's
@@ -107,6 +109,9 @@ void check_argument(const Node& argument, const std::string& field, const Comman
     if (name.starts_with("params.") && std::ranges::find(params, name) == params.end())
       problems.add(argument.place, field, fmt::format("{{{}}}: unknown param; {}", name, expected),
                    nearest_name(name, params));
+    if (name == "checkpoint" && !field.starts_with("command.resume_argv"))
+      problems.add(argument.place, field,
+                   "{checkpoint}: is filled into command.resume_argv alone; {{ is a brace of the program's");
     if (name == "data" && command.data.empty())
       problems.add(argument.place, field, "{data}: needs command.data, the name of a data set");
   }
@@ -153,7 +158,16 @@ CommandSection read_command(YamlReader& reader, const Node& section, const std::
   CommandSection read;
   if (!reader.is_mapping(section, "command")) return read;
   reader.allow_only(section, "command", Part::kCommand);
-  read.command.argv = read_argv(reader, section);
+  read.command.argv = read_argv(reader, section, "argv", "the program and its arguments");
+  read.command.resume_argv = read_argv(reader, section, "resume_argv", "arguments that come behind argv");
+  if (const Node* checkpoint = section.find("checkpoint")) {
+    read.command.checkpoint =
+        read_run_path(reader, *checkpoint, "command.checkpoint", "output/*/last.pth.tar");
+    if (!section.find("resume_argv"))
+      reader.problems().add(checkpoint->place, "command.checkpoint",
+                            "needs command.resume_argv, which tells the program to go on from it, such as "
+                            "[--resume, \"{checkpoint}\"]");
+  }
   read.command.folder = read_folder(reader, section, file_folder);
   if (const Node* version = section.find("version")) {
     read.command.version = reader.text(*version, "command.version").value_or("");
@@ -165,6 +179,8 @@ CommandSection read_command(YamlReader& reader, const Node& section, const std::
                             "needs command.version, which tells a changed program from the one before");
     }
   }
+  if (const Node* metrics = section.find("metrics"))
+    read.command.metrics = read_metric_sources(reader, *metrics);
   if (const Node* data = section.find("data")) read.data = reader.name(*data, "command.data").value_or("");
   if (const Node* params = section.find("params"); params && reader.is_mapping(*params, "command.params")) {
     check_param_names(*params, "command.params", reader.problems());
@@ -172,32 +188,42 @@ CommandSection read_command(YamlReader& reader, const Node& section, const std::
     base.entries.push_back({"params", params->place, *params});
     read.base = Settings{base, "command"};
   }
-  if (const Node* argv = section.find("argv"))
-    for (std::size_t i = 0; i < argv->items.size(); ++i)
-      check_argument(argv->items[i], fmt::format("command.argv.{}", i + 1), read, reader.problems());
+  for (const std::string key : {"argv", "resume_argv"})
+    if (const Node* argv = section.find(key))
+      for (std::size_t i = 0; i < argv->items.size(); ++i)
+        check_argument(argv->items[i], fmt::format("command.{}.{}", key, i + 1), read, reader.problems());
   return read;
 }
 
 json command_document(const Command& command, const json& params) {
   json document{{"argv", command.argv}, {"params", params}, {"version", command.version}};
   if (!command.folder.empty()) document["folder"] = command.folder;
+  if (!command.resume_argv.empty()) document["resume_argv"] = command.resume_argv;
+  if (!command.checkpoint.empty()) document["checkpoint"] = command.checkpoint;
+  if (!command.metrics.empty()) document["metrics"] = protocol::to_json(command.metrics);
   return document;
 }
 
 std::vector<config::Problem> unfillable(const Command& command, const Settings& base, const Settings& row) {
   std::vector<config::Problem> problems;
-  for (std::size_t i = 0; i < command.argv.size(); ++i)
-    for (const std::string& name : placeholders(command.argv[i])) {
+  std::vector<std::string> arguments = command.argv;
+  arguments.insert(arguments.end(), command.resume_argv.begin(), command.resume_argv.end());
+  const auto field = [&](std::size_t i) {
+    return i < command.argv.size() ? fmt::format("command.argv.{}", i + 1)
+                                   : fmt::format("command.resume_argv.{}", i - command.argv.size() + 1);
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (const std::string& name : placeholders(arguments[i])) {
       if (!name.starts_with("params.") || !base.text_at(name)) continue;  // that is told of the argument
       const auto value = row.text_at(name);
       std::string cause = name;  // what the row has in the place of the param, or of a key around it
       while (!row.text_at(cause) && cause.find('.') != std::string::npos) cause.resize(cause.rfind('.'));
       if (!value)
         problems.push_back(
-            {cause, fmt::format("leaves no {{{}}}, with which command.argv.{} is filled", name, i + 1), {}});
+            {cause, fmt::format("leaves no {{{}}}, with which {} is filled", name, field(i)), {}});
       else if (holds_nul(*value))
         problems.push_back(
-            {cause, fmt::format("holds a NUL character, and command.argv.{} is filled with it", i + 1), {}});
+            {cause, fmt::format("holds a NUL character, and {} is filled with it", field(i)), {}});
     }
   return problems;
 }

@@ -21,6 +21,19 @@ struct CommandSection {
 /// `file_folder`: the sweep file's, absolute, or empty where nobody knows it.
 CommandSection read_command(YamlReader& reader, const Node& section, const std::string& file_folder);
 
+/// A path in the run's folder, in which `*` and `?` stand for parts of names; without "{run_dir}/" before it.
+/// `example`: of one, for the message.
+std::string read_run_path(YamlReader& reader, const Node& node, const std::string& field,
+                          const std::string& example);
+
+/// `command.metrics`: one place of numbers, or a list of them.
+std::vector<protocol::MetricSource> read_metric_sources(YamlReader& reader, const Node& section);
+
+/// Tells of a column whose metric none of the command's patterns finds though one of a like name is found: a
+/// slip that would be seen after the training only.
+void check_metric_columns(const Command& command, const TableSpec& table, const Node& columns,
+                          Problems& problems);
+
 /// What a command trial is, without its seed: argv with its places unfilled, params, the user's version, and
 /// the folder, since names in argv start from it: `train.py` of another folder is another program.
 nlohmann::json command_document(const Command& command, const nlohmann::json& params);

@@ -263,10 +263,15 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
   compare_seeds(here, stored, growth);
   compare_tuning(here, stored, growth);
   compare_table(here, stored, growth);
+  const auto probes = [](const json& of) { return of.value("probes", json::array()); };
+  if (probes(here) != probes(stored))
+    growth.changes.push_back(fmt::format(
+        "probes: {} (trials that have completed are probed by 'ablate probe {}')",
+        differences(json{{"probes", probes(here)}}, json{{"probes", probes(stored)}}), spec.name));
   static constexpr std::string_view kResources[] = {"gpus",        "gpus_min", "nodes",  "pack", "where",
                                                     "max_retries", "retry_on", "limits", "reuse"};
   static constexpr std::string_view kCompared[] = {"name",       "rows", "row_order", "seeds",
-                                                   "seeds_rule", "tune", "table"};
+                                                   "seeds_rule", "tune", "table",     "probes"};
   json wanted = json::object(), had = json::object(), rest = here, others = stored;
   for (const auto key : kCompared) rest.erase(std::string{key}), others.erase(std::string{key});
   for (const auto key : kResources) {

@@ -11,7 +11,9 @@
 #include "config/document/trial_document.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/failure.h"
+#include "protocol/metric_source.h"
 #include "protocol/metrics.h"
+#include "protocol/probes.h"
 #include "sweeps/attributes.h"
 #include "sweeps/design.h"
 
@@ -114,6 +116,27 @@ std::vector<Key> with_design(std::vector<Key> keys, std::string_view judged) {
   return keys;
 }
 
+/// A probe by its name, or a mapping with its settings.
+json probe() {
+  std::vector<std::string> names;
+  json all = json::array();
+  for (const auto& declared : protocol::probe_declarations()) {
+    names.emplace_back(declared.name);
+    json keys{{"name", says(declared.sentence, {{"const", declared.name}})}};
+    for (const auto& setting : declared.settings) {
+      using Kind = protocol::ProbeSetting::Kind;
+      const json number = whole(setting.lowest, setting.highest);
+      keys[setting.name] = says(setting.sentence, setting.kind == Kind::kFlag     ? boolean()
+                                                  : setting.kind == Kind::kNumber ? number
+                                                                                  : list_of(number, 0));
+    }
+    all.push_back(
+        {{"type", "object"}, {"required", {"name"}}, {"properties", keys}, {"additionalProperties", false}});
+  }
+  all.push_back(one_of(names));
+  return {{"anyOf", all}};
+}
+
 Form sweep() {
   json without{{"properties", json::object()}};  // the points of a search are all there is
   for (const char* key : {"rows", "factors", "seeds", "tune", "table", "scale"})
@@ -143,6 +166,8 @@ Form sweep() {
        {"search",
         says("Points of ranges, in place of rows: the best of them is looked for.", part(Part::kSearch))},
        {"table", says("Baseline, columns and notes. Without it, the last val/top1.", part(Part::kTable))},
+       {"probes",
+        says("What looks into each trained model; 'ablate probe --list' has them.", list_of(probe(), 0))},
        {"resources", says("What a trial needs of a worker.", part(Part::kResources))},
        {"retry", says("Further attempts after a failure of the trial itself.", part(Part::kRetry))},
        {"limits", says("What a run may not exceed.", part(Part::kLimits))},
@@ -175,11 +200,12 @@ Form column() {
       column_attributes(),
       {{"name", says("Name of the column, which is also the key of the papers' values.", text()), true},
        {"metric", says("A metric of the runs.", preferably(one_of(names(protocol::trainer_metrics()))))},
+       {"probe", says("What a probe finds, PROBE/VALUE: feature-norms/last.", text())},
        {"count", says("Known before training.", one_of(names(protocol::count_modes())))},
        {"setting", says("A dotted key of the row, as text.", preferably(defined("key")))},
        {"expression", says("A number made of other columns: acc - baseline.acc.", text())},
        {"printed", says("Only the paper has it.", {{"const", true}})}})};
-  form.rules = exactly_one({"metric", "count", "setting", "expression", "printed"});
+  form.rules = exactly_one({"metric", "probe", "count", "setting", "expression", "printed"});
   return form;
 }
 
@@ -238,8 +264,40 @@ Form made(Part which) {
                {"reuse", says("A completed trial of equal argv, folder, params, version and seed is not run "
                               "again.",
                               boolean())},
-               {"data", says("Logical name of a data set that the worker maps to a folder.", name())}},
-              {{"dependencies", {{"reuse", {"version"}}}}}};
+               {"data", says("Logical name of a data set that the worker maps to a folder.", name())},
+               {"checkpoint", says("Files that the program writes into the run's folder, from the newest of "
+                                   "which it can go on: output/*/last.pth.tar.",
+                                   text())},
+               {"resume_argv", says("Arguments that come behind argv where a run goes on from a checkpoint: "
+                                    "[--resume, \"{checkpoint}\"].",
+                                    list_of({{"type", {"string", "number", "boolean", "null"}}}))},
+               {"metrics", says("Where the numbers of a program are that prints no JSON lines; a list of "
+                                "places, where there are several.",
+                                either({part(Part::kMetricSource), list_of(part(Part::kMetricSource))}))}},
+              {{"dependencies", {{"reuse", {"version"}}, {"checkpoint", {"resume_argv"}}}}}};
+    case Part::kMetricSource:
+      return {{{"pattern",
+                says("A regular expression (RE2) with named groups for lines of the log, or a list of them: "
+                     "\"epoch (?<epoch>\\d+).* acc=(?<acc>[0-9.]+)\".",
+                     either({text(), list_of(text())}))},
+               {"file", says("A table that the program writes into the run's folder, CSV or JSON Lines: "
+                             "output/*/summary.csv.",
+                             text())},
+               {"tensorboard", says("A folder in the run's folder into which the program writes event files "
+                                    "for TensorBoard: runs, or lightning_logs/*.",
+                                    text())},
+               {"names", says("Renames metrics: the group, column or tag, and its name in the table.",
+                              mapping_to(text()))},
+               {"step", says("The group or column of the step; 'count': each match or row is one more; "
+                             "'last': of a pattern, the step that was found last in the log.",
+                             preferably(one_of({"step", "epoch", "count", "last"})))},
+               {"split",
+                says("Prefix of the metrics that names does not list: val turns acc into val/acc.", text())},
+               {"stream", says("Of a pattern: which of the program's outputs is searched.",
+                               with(one_of<protocol::MetricSource::Stream>(), {{"default", "both"}}))},
+               {"take", says("Of a pattern: which of several matches of one step counts.",
+                             with(one_of<protocol::MetricSource::Take>(), {{"default", "last"}}))}},
+              exactly_one({"pattern", "file", "tensorboard"})};
     case Part::kTable:
       return table();
     case Part::kColumn:

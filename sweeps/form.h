@@ -23,6 +23,7 @@ enum class Part {
   kPaperValue,
   kSource,
   kCommand,
+  kMetricSource,
   kTable,
   kColumn,
   kCompare,
@@ -55,6 +56,8 @@ constexpr std::string_view name_of(Part part) {
       return "source";
     case Part::kCommand:
       return "command";
+    case Part::kMetricSource:
+      return "metric_source";
     case Part::kTable:
       return "table";
     case Part::kColumn:

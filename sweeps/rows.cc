@@ -172,7 +172,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
                      states_of(config::Optimiser::kAdamW);
   row.precision = trial.recipe.precision;
   row.data = trial.data.name;
-  row.weights = config::named_weights(trial.recipe);
+  row.weights = config::named_files(trial);
   std::erase_if(row.weights, [](const auto& named) { return protocol::names_trial(named.first); });
   if (columns.empty()) return;
   const json full = config::full_document(trial);

@@ -14,6 +14,8 @@ using nlohmann::json;
 
 constexpr const char* kDraft = "http://json-schema.org/draft-07/schema#";
 constexpr const char* kParam = "^params\\..+";
+/// Keys that a command declares, or a plugin.
+constexpr const char* kDeclared = "^(params|model\\.plugin\\.options)\\..+";
 
 json reference(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
 
@@ -66,13 +68,13 @@ void define_settings(const std::map<std::string, json>& keys, json& definitions)
   definitions["settings"] = {{"type", "object"},
                              {"additionalProperties", false},
                              {"properties", set},
-                             {"patternProperties", {{kParam, json::object()}}}};
+                             {"patternProperties", {{kDeclared, json::object()}}}};
   definitions["factors"] = {{"type", "object"},
                             {"additionalProperties", false},
                             {"minProperties", 1},
                             {"properties", factors},
-                            {"patternProperties", {{kParam, {{"type", "array"}, {"minItems", 1}}}}}};
-  definitions["key"] = {{"anyOf", {{{"enum", names}}, {{"type", "string"}, {"pattern", kParam}}}}};
+                            {"patternProperties", {{kDeclared, {{"type", "array"}, {"minItems", 1}}}}}};
+  definitions["key"] = {{"anyOf", {{{"enum", names}}, {{"type", "string"}, {"pattern", kDeclared}}}}};
   definitions["trial_key"] = {{"type", "string"}, {"pattern", "^(model|data|recipe)(\\.|$)"}};
   definitions["conditions"] = {{"type", "object"}, {"minProperties", 1}, {"propertyNames", reference("key")}};
 }

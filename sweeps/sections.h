@@ -41,6 +41,13 @@ void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec);
 /// `limits: {time: 2h, stall: 10m, log: 64MiB, nan: fail}`.
 Limits read_limits(YamlReader& reader, const Node& root);
 
+/// `probes: [feature-norms, {name: attention, images: 8}]`.
+std::vector<protocol::ProbeRequest> read_probe_list(YamlReader& reader, const Node& root);
+/// The metric that `probe: feature-norms/last` of a column stands for.
+std::string read_probe_source(YamlReader& reader, const Node& node, const std::string& field);
+/// A column takes what a probe of the sweep finds, with the settings that the file has for it.
+void resolve_probe_columns(SweepSpec& spec, const Node& table, Problems& problems);
+
 /// Reads `table:` (null: there is none). A sweep of the trainer knows the metrics and counts that exist; a
 /// command's metrics are its own, and nothing of it can be counted.
 TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command);

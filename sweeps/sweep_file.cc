@@ -222,7 +222,8 @@ void check_seeds_of_sources(const std::vector<DraftRow>& drafts, const std::vect
                      fmt::format("row {} has no seed {}; expected one of seeds", source.row, *source.seed));
 }
 
-/// The one data set of all rows, but for those from which others start; none where a factor varies it.
+/// The one data set of all rows, but for those from which others start; none where it varies for all
+/// to see: by a factor, or with a column that shows it.
 std::string data_of(const std::vector<Row>& rows, bool varies, Problems& problems) {
   std::set<int> begun_from;
   for (const Row& row : rows)
@@ -236,7 +237,10 @@ std::string data_of(const std::vector<Row>& rows, bool varies, Problems& problem
     if (row.data != data) {
       problems.add(
           row.place, dotted("rows", row.id),
-          fmt::format("trains on {}, the rows before on {}; a table has one data set", row.data, data));
+          fmt::format(
+              "trains on {}, the rows before on {}; a table has one data set, unless a column shows it "
+              "(setting: data.name)",
+              row.data, data));
       break;
     }
   }
@@ -294,6 +298,9 @@ WrittenSweep read_written(YamlReader& reader, const Node& root, const std::strin
   written.shared = read_shared(reader, root, folder, spec);
   if (!root.find("search"))
     spec.table = read_table(reader, root.find("table"), root.place, spec.command.has_value());
+  if (const Node* table = root.find("table"); table && spec.command && !spec.command->metrics.empty())
+    if (const Node* columns = table->find("columns"))
+      check_metric_columns(*spec.command, spec.table, *columns, reader.problems());
   const Node* seeds = root.find("seeds");
   if (seeds && seeds->kind == Node::Kind::kMapping) {
     spec.seeds_rule = read_seed_rule(reader, *seeds);
@@ -307,6 +314,11 @@ WrittenSweep read_written(YamlReader& reader, const Node& root, const std::strin
   read_resources(reader, root, spec);
   read_retry(reader, root, spec);
   spec.limits = read_limits(reader, root);
+  const std::size_t before = reader.problems().size();
+  spec.probes = read_probe_list(reader, root);
+  const bool all_read = reader.problems().size() == before;  // otherwise columns may mean what is misspelt
+  if (const Node* table = root.find("table"); all_read && table && table->kind == Node::Kind::kMapping)
+    resolve_probe_columns(spec, *table, reader.problems());
   if (const Node* section = root.find("scale")) written.scale = read_scale(reader, root, *section, spec);
   if (const Node* sources = root.find("sources")) reader.is_mapping(*sources, "sources");
   written.drafts = read_drafts(reader, root, written.shared, spec);
@@ -350,7 +362,10 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
       spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
     }
     check_seeds_of_sources(drafts, spec.seeds, problems);
-    const bool varies = root.find("factors") && root.find("factors")->find("data.name");
+    const bool varies = (root.find("factors") && root.find("factors")->find("data.name")) ||
+                        std::ranges::any_of(spec.table.columns, [](const Column& column) {
+                          return column.kind == Column::Kind::kSetting && column.source == "data.name";
+                        });
     if (!spec.command) spec.data = data_of(spec.rows, varies, problems);
     set_baselines(spec.table, drafts, table, spec.rows, problems);
     if (!spec.command && drafts.empty()) check_base(shared, problems);

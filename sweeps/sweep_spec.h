@@ -13,7 +13,9 @@
 #include "protocol/checkpoint_files.h"
 #include "protocol/column.h"
 #include "protocol/failure.h"
+#include "protocol/metric_source.h"
 #include "protocol/metrics.h"
+#include "protocol/probes.h"
 #include "protocol/split.h"
 #include "sweeps/design.h"
 
@@ -185,6 +187,10 @@ struct Command {
   std::vector<std::string> argv;  ///< as written: a worker fills in {params.lr}, {seed}, {run_dir} and {data}
   std::string folder;             ///< absolute path of where it runs, or empty for the run's own folder
   std::string version;            ///< part of the identity
+  std::vector<std::string>
+      resume_argv{};         ///< behind argv where a run goes on from a checkpoint: {checkpoint}
+  std::string checkpoint{};  ///< files in the run's folder that it writes as checkpoints, with `*` and `?`
+  std::vector<protocol::MetricSource> metrics{};  ///< where its numbers are beside its events
   bool reuse = false;  ///< true: a completed trial of equal argv, params, version and seed is not run again
 };
 
@@ -216,6 +222,7 @@ struct SweepSpec {
   int max_retries = 0;            ///< further attempts after a failure
   protocol::RetryRules retry_on;  ///< what holds in place of that after failures of some kinds
   Limits limits;
+  std::vector<protocol::ProbeRequest> probes;  ///< that look into each trained model; no part of any identity
   std::optional<Command> command;
   /// Logical data name that its trials need, but for rows from which others start; empty for a command
   /// without data.

@@ -9,6 +9,7 @@
 
 #include "base/nearest_name.h"
 #include "protocol/metrics.h"
+#include "protocol/probe_results.h"
 #include "sweeps/attributes.h"
 #include "sweeps/sections.h"
 
@@ -67,14 +68,15 @@ class ColumnReader {
 
   void read_source(const Node& node, const std::string& field, Column& column) {
     const Node* metric = node.find("metric");
+    const Node* probe = node.find("probe");
     const Node* count = node.find("count");
     const Node* setting = node.find("setting");
     const Node* expression = node.find("expression");
     const Node* printed = node.find("printed");
-    if ((metric != nullptr) + (count != nullptr) + (setting != nullptr) + (expression != nullptr) +
-            (printed != nullptr) !=
+    if ((metric != nullptr) + (probe != nullptr) + (count != nullptr) + (setting != nullptr) +
+            (expression != nullptr) + (printed != nullptr) !=
         1) {
-      problem(node.place, field, "expected one of metric, count, setting, expression and printed");
+      problem(node.place, field, "expected one of metric, probe, count, setting, expression and printed");
     } else if (metric) {
       column.source = reader_.text(*metric, field + ".metric").value_or("");
       describe(column, protocol::trainer_metrics());
@@ -84,6 +86,10 @@ class ColumnReader {
                 fmt::format("no trial emits '{}'; expected {}", column.source, any_of(known)),
                 nearest_name(column.source, known));
       }
+    } else if (probe) {
+      column.source = read_probe_source(reader_, *probe, field + ".probe");
+      column.better = protocol::better_by_name(column.source);
+      column.unit = protocol::unit_by_name(column.source);
     } else if (count) {
       column.kind = Column::Kind::kCount;
       column.source = reader_.choice(*count, field + ".count", names(protocol::count_modes())).value_or("");
@@ -108,7 +114,9 @@ class ColumnReader {
   void check_take(const Node& node, const std::string& field, const Column& column) {
     const Node* take = node.find("take");
     if (!take) return;
-    if (column.kind != Column::Kind::kMetric) {
+    if (node.find("probe")) {
+      problem(take->place, field + ".take", "a probe result has one value; expected no take");
+    } else if (column.kind != Column::Kind::kMetric) {
       problem(take->place, field + ".take", "only a metric has several values to take one from");
     } else if (column.take == Take::kBest && column.better == Better::kNone && !has_unknown_direction(node)) {
       problem(take->place, field + ".take",

@@ -463,6 +463,7 @@ SweepSpec tuning_sweep(const SweepSpec& spec) {
   other.tune.reset();
   other.candidates.clear();
   other.doubts.clear();
+  other.probes.clear();  // of the rows at their best alone
   other.seeds_rule.reset();
   other.name = spec.name + ".tuning";
   other.seeds = tune.seeds;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "storage/types.h"
+
+namespace abl::storage {
+
+/// A range of steps, both ends included.
+struct StepRange {
+  std::uint32_t from = 0, to = 0xffff'ffff;
+};
+
+/// A metric of a run as a chart of some width shows it.
+struct BucketedSeries {
+  /// A bucket covers `bucket_steps` steps, a power of two; bucket k begins at step k * bucket_steps. So
+  /// ranges and runs share their buckets, and appended points change only the last one.
+  struct Bucket {
+    std::uint32_t middle = 0;  ///< step half way between its first point and its last
+    std::uint32_t points = 0, not_finite = 0;
+    double mean = 0;  ///< of those that are finite; NaN where none is
+  };
+  Series series;
+  std::uint32_t points = 0;      ///< stored in the range
+  std::uint32_t not_finite = 0;  ///< of these
+  /// 0: `series` has every point of the range. Otherwise those that a line through all of them would show:
+  /// of each bucket the first, the lowest, the highest, the last, and the first that is not finite.
+  std::uint32_t bucket_steps = 0;
+  std::vector<Bucket> buckets;  ///< where there are any, by ascending step
+};
+
+/// Puts points into buckets as they come, by ascending step. Holds no more than it returns.
+class Bucketer {
+ public:
+  static constexpr std::size_t kMostOfBucket = 5;  ///< points kept per bucket
+
+  /// Steps of the narrowest buckets of which a range has no more than `width`.
+  static std::uint32_t steps_for(StepRange range, std::uint32_t width);
+  /// A series of at most `exact_up_to` points stays whole.
+  Bucketer(std::uint32_t bucket_steps, std::size_t exact_up_to);
+  void add(std::uint32_t step, double value, std::int64_t time_ms);
+  BucketedSeries take();  ///< after the last point
+
+ private:
+  struct Point {
+    std::uint32_t step = 0;
+    double value = 0;
+    std::int64_t time_ms = 0;
+  };
+  void begin(const Point& point);
+  void end();
+  static void keep(Series& series, const Point& point);
+
+  const std::uint32_t bucket_steps_;
+  const std::size_t exact_up_to_;
+  BucketedSeries kept_;
+  Series whole_;  // as long as it is no longer than may stay whole
+  std::uint32_t bucket_ = 0, in_bucket_ = 0, finite_ = 0;
+  double sum_ = 0;
+  Point first_, last_, lowest_, highest_;  // of the bucket; the extremes where `finite_` > 0
+  std::optional<Point> not_finite_;
+};
+
+}  // namespace abl::storage
