@@ -16,6 +16,12 @@ void add_log_format(std::vector<std::string>& argv, LogFormat format) {
   if (format != LogFormat::kText) argv.insert(argv.end(), {"--log-format", std::string{name_of(format)}});
 }
 
+void add_named(std::vector<std::string>& argv, const NamedPathFlag& flag, const NamedPaths& paths) {
+  for (const auto& [name, path] : paths)
+    argv.insert(argv.end(),
+                {flag.flag, fmt::format("{}={}", name, fs::absolute(path).lexically_normal().string())});
+}
+
 }  // namespace
 
 std::vector<std::string> scheduler_argv(const LocalOptions& options) {
@@ -28,6 +34,7 @@ std::vector<std::string> scheduler_argv(const LocalOptions& options) {
                                 fmt::format("{}", options.http_port),
                                 "--depot-limit-mib",  // one machine has all that its trials need
                                 "0"};
+  add_named(argv, kPluginFlag, options.plugins);
   add_log_format(argv, options.log_format);
   return argv;
 }
@@ -42,13 +49,9 @@ std::vector<std::string> worker_argv(const LocalOptions& options) {
                                 (options.home / "runs").string()};
   if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
   if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
-  const auto add_named = [&argv](const NamedPathFlag& flag, const NamedPaths& paths) {
-    for (const auto& [name, path] : paths)
-      argv.insert(argv.end(),
-                  {flag.flag, fmt::format("{}={}", name, fs::absolute(path).lexically_normal().string())});
-  };
-  add_named(kDataFlag, options.data);
-  add_named(kWeightsFlag, options.weights);
+  add_named(argv, kDataFlag, options.data);
+  add_named(argv, kWeightsFlag, options.weights);
+  add_named(argv, kPluginFlag, options.plugins);
   if (options.allow_commands) argv.emplace_back("--allow-commands");
   add_log_format(argv, options.log_format);
   return argv;

@@ -23,7 +23,7 @@ struct LocalOptions {
   std::filesystem::path store, socket;  ///< of the scheduler
   std::uint16_t http_port = 0;          ///< of its dashboard
   int slots = 0, threads = 0;           ///< of the worker; 0: it decides
-  NamedPaths data, weights;
+  NamedPaths data, weights, plugins;
   bool allow_commands = false;
   LogFormat log_format = LogFormat::kText;  ///< of both
 };

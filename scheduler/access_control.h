@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ablate/v1/access.grpc.pb.h"
 #include "access/token.h"
@@ -37,6 +38,7 @@ struct Caller {
   std::string name{"local"};
   storage::Role role = storage::Role::kAdmin;
   std::optional<Time> expires{};
+  bool from_dashboard = false;
   bool local() const { return token.empty(); }
 };
 
@@ -57,6 +59,16 @@ class AccessControl {
 
   /// Of a call that was let in. Throws: Error{kUnauthenticated} where its token has ended since.
   Caller caller(const grpc::ServerContextBase& context) const;
+
+  bool allows(const Caller& caller, std::string_view method) const;
+  /// Why that caller may not call this method; OK: it may. A refusal is audited.
+  grpc::Status check(const Caller& caller, std::string_view method);
+  /// Who acts from the dashboard, by the public part of their token; empty: this machine's user.
+  /// Throws: Error{kUnauthenticated} where the token has ended.
+  Caller of_dashboard(const std::string& token) const;
+  /// Metadata of a call that the dashboard makes for somebody over the channel within this process: `caller`
+  /// reads from it for whom. It has a secret of this process.
+  std::pair<std::string, std::string> pass_for(const std::string& token) const;
 
   /// Whose token this is, for what else than gRPC lets people in: with a role that reads.
   /// Throws: Error{kUnauthenticated, kPermissionDenied} with nothing of the token in it.
@@ -108,6 +120,7 @@ class AccessControl {
 
   storage::Writer& writer_;
   const Clock& clock_;
+  const std::string dashboard_secret_ = access::random_secret();
   std::function<void()> one_ended_;
   std::string dashboard_;
   mutable std::recursive_mutex mutex_;  // a call that is cancelled may end on the same thread

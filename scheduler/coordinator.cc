@@ -17,7 +17,9 @@
 #include "storage/count_store.h"
 #include "storage/data_pins.h"
 #include "storage/due_versions.h"
+#include "storage/probe_store.h"
 #include "storage/sqlite_error.h"
+#include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 
@@ -164,6 +166,22 @@ void Coordinator::keep_predictions(std::map<std::string, double> seconds, int gp
         return true;
       },
       [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
+}
+
+void Coordinator::put_probes(RunId run, std::vector<views::ProbeRecord> found, Answer<> answer) {
+  commit(
+      [run, found = std::move(found), now = clock_.now()](Database& db) {
+        storage::ProbeStore{db}.expect_ended(run);
+        const auto trial = storage::TrialStore{db}.run(run).trial;
+        for (const auto& probe : found)
+          storage::ProbeStore{db}.put(run, probe.found, probe.step, probe.pictures, now);
+        return storage::SweepStore{db}.names_of(trial);
+      },
+      [this, run, answer = std::move(answer)](std::exception_ptr error,
+                                              const std::vector<std::string>& sweeps) {
+        if (!error) publish(sweeps, run);
+        answer(error);
+      });
 }
 
 void Coordinator::tick() {

@@ -28,6 +28,7 @@
 #include "storage/measured_store.h"
 #include "storage/types.h"
 #include "storage/writer.h"
+#include "views/views.h"
 
 namespace abl::scheduler {
 
@@ -71,6 +72,9 @@ class Coordinator {
   void keep_calibrations(std::vector<storage::Calibration> calibrations, Answer<> answer);
   /// `seconds`: of trials by their rows' config_hash.
   void keep_predictions(std::map<std::string, double> seconds, int gpus, Answer<> answer);
+
+  /// What probes found in the model of a run, in place of what they found before.
+  void put_probes(storage::RunId run, std::vector<views::ProbeRecord> found, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
   /// which they came.

@@ -6,9 +6,8 @@
 
 namespace abl::scheduler {
 
-Counter::Counter(const std::filesystem::path& store, const std::filesystem::path& trainer,
-                 Coordinator& coordinator)
-    : counter_{trainer}, coordinator_{coordinator}, pool_{store, 1} {}
+Counter::Counter(const std::filesystem::path& store, planning::ModelCounter counter, Coordinator& coordinator)
+    : counter_{std::move(counter)}, coordinator_{coordinator}, pool_{store, 1} {}
 
 void Counter::count(std::vector<std::string> models, Job job, std::stop_token stop) {
   pool_.post(

@@ -18,7 +18,7 @@ class Counter {
  public:
   using Job = std::function<void(storage::Database&, const planning::ModelCounter::Result&)>;
 
-  Counter(const std::filesystem::path& store, const std::filesystem::path& trainer, Coordinator& coordinator);
+  Counter(const std::filesystem::path& store, planning::ModelCounter counter, Coordinator& coordinator);
   ~Counter() { stop(); }
   /// Ends the program that counts; what is not counted by now is missing.
   void stop() { stop_.request_stop(); }

@@ -12,6 +12,7 @@
 #include "storage/data_pins.h"
 #include "storage/depot_store.h"
 #include "storage/due_versions.h"
+#include "storage/probe_store.h"
 #include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -80,6 +81,10 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   }
   assign.set_weights_wanted(others_wait);
   return assign;
+}
+
+void add_probes(const std::vector<protocol::ProbeRequest>& probes, ablate::v1::Assign& assign) {
+  for (const auto& probe : probes) assign.add_probes(protocol::to_text(probe));
 }
 
 /// A run's workers, as each of them is told: which ranks are its own.
@@ -248,6 +253,7 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
                                      storage::DepotStore{db}.others_wait(trial.id), policy),
                 .sweeps = sweeps.names_of(trial.id)};
     assigned->assign.set_packed(pick.placement.beside);
+    if (!pick.demand.command) add_probes(storage::ProbeStore{db}.wanted(trial.id), assigned->assign);
     if (pick.parts.empty()) continue;
     set_gang(assigned->assign, ranks_of(pick.placement.slots.size(), pick.parts), 0, {});
     for (storage::RunPart part : pick.parts) {

@@ -18,7 +18,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/manual_page.h"
+#include "base/named_path.h"
 #include "base/nearest_name.h"
+#include "base/service_manager.h"
 #include "launchers/fleet_file.h"
 #include "scheduler/depot.h"
 #include "scheduler/server.h"
@@ -34,6 +36,7 @@ Exit codes: 0 stopped on request, 1 internal error, 2 bad flag or store, 3 a por
 
 struct Flags {
   std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer, fleet;
+  std::vector<std::string> plugins;
   bool fleet_dry_run = false;
   int fleet_list_ms = 5000;
   std::vector<std::string> listen;
@@ -142,6 +145,10 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
+  app.add_option(abl::kPluginFlag.flag, flags.plugins,
+                 "Location of a plugin that models name, to count them by; repeatable. Its code runs here")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   app.add_option("--fleet", flags.fleet, "Start and end workers as this file says (docs/fleet.md)")
       ->type_name("FILE");
   app.add_flag("--fleet-dry-run", flags.fleet_dry_run,
@@ -170,6 +177,8 @@ int serve(const Flags& flags) {
   abl::scheduler::ServerOptions options;
   options.scheduler.store = flags.store;
   options.scheduler.trainer = flags.trainer;
+  options.scheduler.plugins = abl::parse_named_paths(abl::kPluginFlag, flags.plugins);
+  abl::expect_there(abl::kPluginFlag, options.scheduler.plugins);
   options.scheduler.policy.heartbeat = abl::Milliseconds{flags.heartbeat_ms};
   options.scheduler.policy.quarantine.after = flags.quarantine_after;
   options.scheduler.policy.quarantine.first = abl::Milliseconds{flags.quarantine_ms};
@@ -212,6 +221,12 @@ int serve(const Flags& flags) {
   } else {
     std::puts(ready.c_str());  // nobody need read it
     std::fflush(stdout);
+  }
+  try {
+    abl::tell_service_manager_ready();
+  } catch (
+      const abl::Error& error) {  // one that was started by hand from a service's shell serves all the same
+    abl::log_warning("{}", error.what());
   }
   int signal = 0;
   sigwait(&stop, &signal);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/named_path.h"
 #include "config/document/result_version.h"
 #include "launchers/launcher.h"
 #include "storage/worker_store.h"
@@ -68,10 +69,15 @@ std::vector<const WorkerState*> those(const std::vector<const WorkerState*>& wor
 /// A kind of thing that workers have by name, and how people say so.
 struct Kind {
   Mapped WorkerState::*mapped;
-  const char *words, *flag, *place;
+  std::string (*words)(const std::string& name);
+  std::string (*flag)(const std::string& name);  ///< by which a worker gets it
 };
-constexpr Kind kData{&WorkerState::data, "data set", "--data", "FOLDER"};
-constexpr Kind kWeights{&WorkerState::weights, "weights", "--weights", "FILE"};
+constexpr Kind kData{&WorkerState::data, [](const std::string& name) { return "data set " + name; },
+                     [](const std::string& name) { return fmt::format("--data {}=FOLDER", name); }};
+constexpr Kind kWeights{
+    &WorkerState::weights,
+    [](const std::string& name) { return fmt::format("{} {}", kind_of_file(name), name_of_file(name)); },
+    [](const std::string& name) { return flag_of_file(name); }};
 
 /// Leaves of the workers those that have what is wanted. Returns: why that is none of them, or empty.
 std::string keep_those_with(const Kind& kind, const Wanted& wanted, const std::vector<WorkerState>& all,
@@ -88,9 +94,8 @@ std::string keep_those_with(const Kind& kind, const Wanted& wanted, const std::v
     return fmt::format("worker {}: {}", gone.front()->name,
                        (gone.front()->*kind.mapped).gone.at(wanted.name));
   const bool elsewhere = std::any_of(all.begin(), all.end(), has);  // on one that lacks something else
-  return fmt::format("no worker{} has the {} {} (start one with {} {}={})",
-                     elsewhere ? " that has the rest" : "", kind.words, wanted.name, kind.flag, wanted.name,
-                     kind.place);
+  return fmt::format("no worker{} has the {} (start one with {})", elsewhere ? " that has the rest" : "",
+                     kind.words(wanted.name), kind.flag(wanted.name));
 }
 
 std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }

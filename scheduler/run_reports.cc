@@ -14,11 +14,13 @@
 #include "storage/measured_store.h"
 #include "storage/metric_store.h"
 #include "storage/part_store.h"
+#include "storage/probe_store.h"
 #include "storage/sqlite_error.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/weights_store.h"
 #include "storage/worker_store.h"
+#include "views/views.h"
 
 namespace abl::scheduler {
 namespace {
@@ -260,7 +262,14 @@ std::vector<storage::Series> series_records(storage::Database& db, const storage
                                kLongestName));
       continue;
     }
-    if (!std::exchange(looked, true)) names = metrics.names(batch.run());
+    if (protocol::is_probe_metric(series.name())) {
+      left_out.add(series.name(), "names that begin with probe: are reserved; send a probe event");
+      continue;
+    }
+    if (!std::exchange(looked, true)) {
+      names = metrics.names(batch.run());
+      std::erase_if(names, protocol::is_probe_metric);  // which count by themselves
+    }
     const auto is_wanted = [&] {
       if (!wanted) wanted = metrics_of_columns(db, run.trial);
       return wanted->contains(series.name());
@@ -310,6 +319,13 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
     storage::PartStore{db}.meet(run.id, batch.rendezvous());
   }
   metrics.append_log(run.id, batch.log());
+  for (const auto& probe : batch.probes()) try {
+      const views::ProbeRecord record = views::probe_record(probe);
+      storage::ProbeStore{db}.put(run.id, record.found, record.step, record.pictures, now);
+    } catch (const Error& error) {  // the run's own: what else it says stays
+      if (error.code() != Code::kInvalidArgument) throw;
+      metrics.append_log(run.id, fmt::format("[scheduler] probe result not stored: {}\n", error.what()));
+    }
   for (const auto& [step, checkpoint] : newest_checkpoints(batch))
     trials.add_checkpoint({.run = run.id,
                            .step = step,

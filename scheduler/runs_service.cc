@@ -131,4 +131,39 @@ grpc::ServerUnaryReactor* RunsService::Why(Context*, const ablate::v1::WhyReques
                      [request](storage::Database& db) { return views::why(db, *request); });
 }
 
+grpc::ServerUnaryReactor* RunsService::Compare(Context*, const ablate::v1::CompareRequest* request,
+                                               ablate::v1::CompareResponse* response) {
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database& db) { return views::compare(db, *request); });
+}
+
+grpc::ServerUnaryReactor* RunsService::GetProbes(Context*, const ablate::v1::ProbesRequest* request,
+                                                 ablate::v1::ProbesResponse* response) {
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database& db) { return views::probes(db, *request); });
+}
+
+grpc::ServerUnaryReactor* RunsService::PutProbes(Context* context,
+                                                 const ablate::v1::PutProbesRequest* request,
+                                                 ablate::v1::ProbesResponse* response) {
+  Unary* reactor = context->DefaultReactor();
+  const grpc::Status status = status_of([&] {
+    std::vector<views::ProbeRecord> found;
+    for (const auto& probe : request->probes()) found.push_back(views::probe_record(probe));
+    const storage::RunId run = request->run();
+    coordinator_.put_probes(run, std::move(found), [=, this](std::exception_ptr error) {
+      if (error) return reactor->Finish(to_status(error));
+      pool_.post([=](storage::Database& db) {
+        reactor->Finish(status_of([&] {
+          ablate::v1::ProbesRequest stored;
+          stored.set_run(run);
+          *response = views::probes(db, stored);
+        }));
+      });
+    });
+  });
+  if (!status.ok()) reactor->Finish(status);
+  return reactor;
+}
+
 }  // namespace abl::scheduler

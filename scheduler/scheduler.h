@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/named_path.h"
 #include "scheduler/access_control.h"
 #include "scheduler/autoscaler.h"
 #include "scheduler/change_feed.h"
@@ -27,6 +28,7 @@ struct SchedulerOptions {
   LeasePolicy policy;
   Milliseconds watch_interval{250};     ///< watchers hear of changes at most this often
   std::filesystem::path trainer;        ///< for counting; empty: looked for (protocol::find_trainer)
+  NamedPaths plugins;                   ///< likewise: where those lie that models name
   std::optional<FleetOptions> fleet{};  ///< it gets workers while trials wait
   DepotOptions depot{.limit = 0};       ///< `folder` empty: beside the store
 };

@@ -29,6 +29,7 @@
 #include "base/instruments.h"
 #include "base/made_paths.h"
 #include "protocol/failure.h"
+#include "scheduler/dashboard_actions.h"
 #include "scheduler/depot_service.h"
 #include "scheduler/figures.h"
 #include "web/server/answer.h"
@@ -401,9 +402,11 @@ class SchedulerServer::Impl {
                              .address = address->host,
                              .port = address->port,
                              .version = ABLATE_VERSION,
+                             .log = &scheduler_.feed().log(),
                              .monitor = &monitor_,
                              .certificate = certificate_,
                              .doorkeeper = certificate_ ? &door_ : nullptr,
+                             .actions = &actions_,
                              .limits = {.event_streams_of_one = options.pages_each}});
       scheduler_.access().set_dashboard(web_->url());
       scheduler_.access().when_one_ends([this] { web_->look_who_is_there(); });
@@ -413,6 +416,9 @@ class SchedulerServer::Impl {
       });
     }
     serve();
+    grpc::ChannelArguments any_answer;
+    any_answer.SetMaxReceiveMessageSize(-1);
+    actions_.connect(server_->InProcessChannel(any_answer));
     scheduler_.start_fleet();
     ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
     folders_.keep();
@@ -427,6 +433,7 @@ class SchedulerServer::Impl {
     scheduler_.coordinator().close_sessions();
     scheduler_.access().when_one_ends({});
     porter_.close();
+    actions_.finish();
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
   }
@@ -550,6 +557,7 @@ class SchedulerServer::Impl {
   CallFigures calls_;
   SchedulerMonitor monitor_;
   Door door_{scheduler_.access()};
+  DashboardActions actions_{scheduler_.access()};
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;
   std::unique_ptr<grpc::Server> server_;

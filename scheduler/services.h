@@ -20,7 +20,8 @@ class Autoscaler;
 /// Runs: what they did, said and measured.
 class RunsService final : public ablate::v1::Runs::CallbackService {
  public:
-  RunsService(storage::ReadPool& pool, ChangeFeed& feed) : pool_{pool}, slow_{pool, 1}, feed_{feed} {}
+  RunsService(Coordinator& coordinator, storage::ReadPool& pool, ChangeFeed& feed)
+      : coordinator_{coordinator}, pool_{pool}, slow_{pool, 1}, feed_{feed} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -32,8 +33,12 @@ class RunsService final : public ablate::v1::Runs::CallbackService {
   grpc::ServerWriteReactor<ablate::v1::ExportBlock>* Export(Context*,
                                                             const ablate::v1::SweepRequest*) override;
   Unary* Why(Context*, const ablate::v1::WhyRequest*, ablate::v1::WhyResponse*) override;
+  Unary* Compare(Context*, const ablate::v1::CompareRequest*, ablate::v1::CompareResponse*) override;
+  Unary* GetProbes(Context*, const ablate::v1::ProbesRequest*, ablate::v1::ProbesResponse*) override;
+  Unary* PutProbes(Context*, const ablate::v1::PutProbesRequest*, ablate::v1::ProbesResponse*) override;
 
  private:
+  Coordinator& coordinator_;
   storage::ReadPool& pool_;
   Lane slow_;  // curves, lists, exports: they leave threads of the pool to others
   ChangeFeed& feed_;
@@ -70,6 +75,8 @@ class SweepsService final
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* ResumeSweep(Context*, const ablate::v1::ResumeSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* AdjustSweep(Context*, const ablate::v1::AdjustSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* CancelTrial(Context*, const ablate::v1::CancelTrialRequest*, ablate::v1::SweepSummary*) override;
   Unary* ExtendSweep(Context*, const ablate::v1::ExtendSweepRequest*,
                      ablate::v1::ExtendSweepResponse*) override;
   Unary* RetrySweep(Context*, const ablate::v1::RetrySweepRequest*, ablate::v1::RetrySweepResponse*) override;

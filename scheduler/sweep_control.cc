@@ -19,6 +19,7 @@
 #include "scheduler/seed_growth.h"
 #include "scheduler/tuning.h"
 #include "storage/breaker_store.h"
+#include "storage/probe_store.h"
 #include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -44,6 +45,7 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .paper_heading = spec.table.paper_heading,
                            .seeds = spec.seeds,
                            .seeds_rule = spec.seeds_rule ? spec.seeds_rule->json() : std::string{},
+                           .probes = storage::probes_json(spec.probes),
                            .priority = standing.priority.value_or(0),
                            .owner = standing.owner,
                            .weight = standing.weight.value_or(1),
@@ -116,20 +118,26 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
 
 namespace {
 
+/// Sets what is given for the sweep and its tuning sweeps.
+void adjust(storage::Database& db, storage::SweepId of, const Standing& standing, Time now) {
+  storage::SweepStore store{db};
+  if (standing.breaker) store.set_breaker(of, *standing.breaker);
+  for (const storage::SweepId sweep : with_tuning(db, of)) {
+    if (standing.priority) store.set_priority(sweep, *standing.priority);
+    if (standing.weight) store.set_weight(sweep, *standing.weight);
+    if (standing.preempts) store.set_preempts(sweep, *standing.preempts);
+    if (standing.max_running) store.set_max_running(sweep, limit(*standing.max_running));
+    store.set_budget(sweep, standing.budget);
+    refresh_budget(db, sweep, now);  // before one of its trials can be leased
+  }
+}
+
 Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, const Standing& standing,
                        Time now) {
   storage::SweepStore store{db};
   if (const auto stored = store.find(spec.name)) {
     if (stored->canonical_hash == sha256_hex(spec.canonical)) {
-      if (standing.breaker) store.set_breaker(stored->id, *standing.breaker);
-      for (const storage::SweepId sweep : with_tuning(db, stored->id)) {
-        if (standing.priority) store.set_priority(sweep, *standing.priority);
-        if (standing.weight) store.set_weight(sweep, *standing.weight);
-        if (standing.preempts) store.set_preempts(sweep, *standing.preempts);
-        if (standing.max_running) store.set_max_running(sweep, limit(*standing.max_running));
-        store.set_budget(sweep, standing.budget);
-        refresh_budget(db, sweep, now);  // before one of its trials can be leased
-      }
+      adjust(db, stored->id, standing, now);
       return {.created = false};
     }
     const sweeps::Growth growth = sweeps::growth(spec, stored->canonical);
@@ -188,7 +196,7 @@ std::uint32_t requeue(storage::Database& db, const std::string& name, const std:
   const storage::SweepId sweep = record.id;
   storage::Removal{db}.refuse(sweep);
   std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
-  queued += retry_tuning(db, sweep, row, which, now);
+  if (!which.seed || !record.tunes.empty()) queued += retry_tuning(db, sweep, row, which, now);
   if (queued == 0 && !which.ended && record.state == SweepState::kCancelled)
     throw Error{Code::kFailedPrecondition,
                 fmt::format("sweep {0} is cancelled and has no trials {1}; 'ablate retry {0}' requeues its "
@@ -267,6 +275,34 @@ void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinato
         if (const auto tuned = storage::TuningStore{db}.tuned_by(record.id)) settle_tuning(db, *tuned, now);
         storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
         return {std::move(unwanted), kCancelled};
+      },
+      std::move(answer));
+}
+
+void cancel_trial(Coordinator& coordinator, const std::string& sweep, const std::string& row,
+                  std::int64_t seed, Coordinator::Answer<> answer) {
+  coordinator.change(
+      sweep, "trial cancelled",
+      [sweep, row, seed](storage::Database& db, Time now) -> Coordinator::Stops {
+        const storage::SweepRecord record = storage::SweepStore{db}.get_brief(sweep);
+        storage::Removal{db}.refuse(record.id);
+        auto unwanted = storage::SweepStore{db}.withdraw(record.id, row, seed, now);
+        if (const auto tuned = storage::TuningStore{db}.tuned_by(record.id)) settle_tuning(db, *tuned, now);
+        storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
+        return {std::move(unwanted), kCancelled};
+      },
+      std::move(answer));
+}
+
+void adjust_sweep(Coordinator& coordinator, const std::string& sweep, Standing standing,
+                  Coordinator::Answer<> answer) {
+  coordinator.change(
+      sweep, "adjusted",
+      [sweep, standing = std::move(standing)](storage::Database& db, Time now) {
+        const storage::SweepRecord record = storage::SweepStore{db}.get_brief(sweep);
+        storage::Removal{db}.refuse(record.id);
+        adjust(db, record.id, standing, now);
+        return Coordinator::Stops{};
       },
       std::move(answer));
 }

@@ -45,6 +45,15 @@ void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, Standing sta
 /// do stays as it is.
 void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
 
+/// Withdraws the sweep's claim on one trial. The sweep goes on. Error{kFailedPrecondition} where the trial
+/// has ended.
+void cancel_trial(Coordinator& coordinator, const std::string& sweep, const std::string& row,
+                  std::int64_t seed, Coordinator::Answer<> answer);
+
+/// Sets what `standing` gives for a stored sweep, except owner and provenance.
+void adjust_sweep(Coordinator& coordinator, const std::string& sweep, Standing standing,
+                  Coordinator::Answer<> answer);
+
 /// With `stop_running`, runs of the sweep that no other active sweep claims are stopped too.
 void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_running,
                  Coordinator::Answer<> answer);

@@ -49,16 +49,17 @@ storage::Budget budget_of(const ablate::v1::Budget& request) {
   return budget;
 }
 
-/// Throws: Error{kInvalidArgument} for a weight that is none.
-Standing standing_of(const ablate::v1::SubmitRequest& request) {
-  Standing standing{.owner = request.owner()};
+/// What a SubmitRequest and an AdjustSweepRequest have in common.
+/// Throws: Error{kInvalidArgument} for an invalid weight.
+template <class Request>
+Standing standing_of(const Request& request) {
+  Standing standing;
   if (request.has_priority()) standing.priority = request.priority();
   if (request.has_budget()) standing.budget = budget_of(request.budget());
   if (request.has_weight()) standing.weight = request.weight();
   if (request.has_breaker()) standing.breaker = request.breaker();
   if (request.has_preempt()) standing.preempts = request.preempt();
   if (request.has_max_running()) standing.max_running = request.max_running();
-  if (request.has_provenance()) standing.provenance = views::provenance_record(request.provenance());
   if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
     throw Error{Code::kInvalidArgument,
                 fmt::format("weight {}: a number above 0, at most 1000000, was expected", *standing.weight)};
@@ -158,6 +159,8 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
       Standing standing = standing_of(*request);
+      standing.owner = request->owner();
+      if (request->has_provenance()) standing.provenance = views::provenance_record(request->provenance());
       if (const Caller caller = access_.caller(*context); !caller.local()) standing.owner = caller.name;
       submit_sweep(coordinator_, std::move(spec), std::move(standing), std::move(answered));
     });
@@ -247,6 +250,30 @@ grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,
   return reactor;
 }
 
+grpc::ServerUnaryReactor* SweepsService::CancelTrial(Context* context,
+                                                     const ablate::v1::CancelTrialRequest* request,
+                                                     SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  cancel_trial(coordinator_, request->sweep(), request->row(), request->seed(),
+               [=, this](std::exception_ptr error) {
+                 finish_with_summary(reactor, error, request->sweep(), response);
+               });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::AdjustSweep(Context* context,
+                                                     const ablate::v1::AdjustSweepRequest* request,
+                                                     SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  const grpc::Status status = status_of([&] {
+    adjust_sweep(coordinator_, request->sweep(), standing_of(*request), [=, this](std::exception_ptr error) {
+      finish_with_summary(reactor, error, request->sweep(), response);
+    });
+  });
+  if (!status.ok()) reactor->Finish(status);
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context,
                                                     const ablate::v1::PauseSweepRequest* request,
                                                     SweepSummary* response) {
@@ -280,6 +307,11 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
     response->set_retried(retried);
     finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
   };
+  if (request->has_seed() && (request->row().empty() || !request->rerun().empty())) {
+    reactor->Finish(
+        {grpc::StatusCode::INVALID_ARGUMENT, "a seed needs its row, and cannot be combined with rerun"});
+    return reactor;
+  }
   if (!request->rerun().empty()) {
     rerun_rows(coordinator_, request->sweep(), {request->rerun().begin(), request->rerun().end()}, answered);
     return reactor;
@@ -289,7 +321,8 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
               {.ended = !completed && !request->only_held(),
                .held = !completed,
                .unfilled = request->unfilled(),
-               .before_mend = request->before_mend()},
+               .before_mend = request->before_mend(),
+               .seed = request->has_seed() ? std::optional{request->seed()} : std::nullopt},
               answered);
   return reactor;
 }

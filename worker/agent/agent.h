@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/crew.h"
 #include "worker/agent/data_cache.h"
 #include "worker/agent/depot_link.h"
 #include "worker/agent/fingerprints.h"

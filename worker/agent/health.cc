@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sha256.h"
 #include "protocol/command_line.h"
 #include "worker/agent/data_look.h"
@@ -74,7 +75,9 @@ std::string why_gone(const std::string& kind, const std::string& name, const fs:
     why = "is empty";
   else if (failed)
     why = "cannot be read: " + failed.message();
-  return why.empty() ? "" : fmt::format("{} '{}' not found: {} {}", kind, name, place.string(), why);
+  return why.empty() ? ""
+                     : fmt::format("{} '{}' not found: {} {}", is_plugin(name) ? kind_of_file(name) : kind,
+                                   name_of_file(name), place.string(), why);
 }
 
 /// What changes when a file is written, exchanged or made readable: to read only then again what may be
@@ -101,8 +104,8 @@ Reading read_weights(const WantedWeights& wanted, const fs::path& file) {
   } catch (const std::exception& error) {  // of the disk, or no memory for it
     reading = {.why = error.what(), .mark = {}};
   }
-  reading.why =
-      fmt::format("weights '{}' not usable: {}; expected {}", wanted.name, reading.why, wanted.sha256);
+  reading.why = fmt::format("{} '{}' not usable: {}; expected {}", kind_of_file(wanted.name),
+                            name_of_file(wanted.name), reading.why, wanted.sha256);
   return reading;
 }
 
@@ -317,7 +320,8 @@ void Health::watch(const std::stop_token& stop) {
         if (!still->contains(name)) log_info("'{}' is back", name);
     for (const auto& [wanted, why] : before.wrong_weights)
       if (!now.wrong_weights.contains(wanted))
-        log_info("weights '{}' are those that are wanted", wanted.name);
+        log_info("{} '{}': the wanted file is there again", kind_of_file(wanted.name),
+                 name_of_file(wanted.name));
     changed_();
     lock.lock();
   }

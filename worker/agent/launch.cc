@@ -71,15 +71,18 @@ std::string size_of(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-/// A command's arguments with their places filled in. A text is itself, anything else is as JSON writes it;
-/// each argument stays one, whatever is in it.
-std::vector<std::string> filled_argv(const Assign& assign, const fs::path& directory,
-                                     const std::string& data) {
+/// A command's arguments with their places filled in, and those that it has more where it goes on from a
+/// checkpoint. A text is itself, anything else is as JSON writes it; each argument stays one, whatever is in
+/// it.
+std::vector<std::string> filled_argv(const Assign& assign, const fs::path& directory, const std::string& data,
+                                     const std::string& checkpoint) {
   const auto document = nlohmann::json::parse(assign.config_json());
+  bool resumes = false;
   const auto value_of = [&](const std::string& name) -> std::string {
     if (name == "seed") return std::to_string(assign.seed());
     if (name == "run_dir") return directory;
     if (name == "data") return data;
+    if (name == "checkpoint") return resumes ? checkpoint : "{checkpoint}";
     std::string path = "/" + name;  // "params.optimiser.name"
     std::ranges::replace(path, '.', '/');
     const nlohmann::json::json_pointer pointer{path};
@@ -91,14 +94,19 @@ std::vector<std::string> filled_argv(const Assign& assign, const fs::path& direc
   };
   std::vector<std::string> argv;
   for (const std::string& argument : assign.argv()) argv.push_back(fill_placeholders(argument, value_of));
+  resumes = !checkpoint.empty();
+  if (resumes && document.contains("resume_argv"))
+    for (const auto& argument : document["resume_argv"])
+      argv.push_back(fill_placeholders(argument.get<std::string>(), value_of));
   return argv;
 }
 
 /// The same. Throws: Error{kInvalidArgument} also for a document that is no JSON, or a name that JSON
 /// pointers do not take.
-std::vector<std::string> argv_of(const Assign& assign, const fs::path& directory, const std::string& data) {
+std::vector<std::string> argv_of(const Assign& assign, const fs::path& directory, const std::string& data,
+                                 const std::string& checkpoint) {
   try {
-    return filled_argv(assign, directory, data);
+    return filled_argv(assign, directory, data, checkpoint);
   } catch (const nlohmann::json::exception& error) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("the trial's argv cannot be filled in from its document: {}", error.what())};
@@ -157,6 +165,11 @@ std::string launch_record(const Assign& assign, const RunSettings& settings, con
   return record.dump();
 }
 
+std::string fetched_checkpoint(const fs::path& path) {
+  constexpr std::size_t kLongest = 32;  // a path comes from a program
+  return "fetched" + path.extension().string().substr(0, kLongest);
+}
+
 Resume choose_checkpoint(const Assign& assign, const RunSettings& settings, const fs::path& directory,
                          const FetchFile& fetch) {
   Resume resume;
@@ -170,7 +183,7 @@ Resume choose_checkpoint(const Assign& assign, const RunSettings& settings, cons
     resume.notes.push_back(
         fmt::format("the checkpoint of step {} {}: {}", checkpoint.step(), why_not, checkpoint.path()));
     if (!fetch || checkpoint.depot_bytes() == 0) continue;
-    const fs::path file = directory / kFetchedCheckpoint;
+    const fs::path file = directory / fetched_checkpoint(checkpoint.path());
     const std::string failed = fetch(checkpoint.sha256(), checkpoint.depot_bytes(), file);
     if (failed.empty()) {
       resume.checkpoint = checkpoint;
@@ -234,7 +247,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     launch.environment["GOMP_SPINCOUNT"] = "1000";
   if (!gpus.empty()) launch.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(gpus, ","));
   if (!assign.argv().empty()) {
-    launch.argv = argv_of(assign, directory, data_root);
+    launch.argv = argv_of(assign, directory, data_root, checkpoint);
     return launch;
   }
 
@@ -251,6 +264,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     if (const auto file = settings.weights.find(name); file != settings.weights.end())
       train.weights.insert(*file);
   for (const auto& source : assign.sources()) train.weights[source.name()] = source.path();
+  train.probes.assign(assign.probes().begin(), assign.probes().end());
   if (assign.has_gang()) {
     const auto& gang = assign.gang();
     train.ranks = static_cast<int>(gang.ranks());

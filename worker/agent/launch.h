@@ -44,8 +44,9 @@ struct Resume {
 /// or empty. Throws: Error of what says nothing of the copy.
 using FetchFile = std::function<std::string(const std::string& sha256, std::uint64_t bytes,
                                             const std::filesystem::path& file)>;
-/// What was fetched to be gone on from, in the folder of the run, for as long as that lasts.
-inline constexpr const char* kFetchedCheckpoint = "fetched.safetensors";
+/// What a checkpoint is called that was fetched to be gone on from, in the folder of the run, for as long as
+/// that lasts: programs tell by the ending how to read it. `path`: as it was written.
+std::string fetched_checkpoint(const std::filesystem::path& path);
 
 /// The newest checkpoint that is whole and lies under `runs_root`: written on this host, or on a root shared
 /// with it; or fetched into the run's folder, where the scheduler's depot has it.

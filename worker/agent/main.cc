@@ -26,6 +26,7 @@
 #include "base/made_paths.h"
 #include "base/manual_page.h"
 #include "base/named_path.h"
+#include "base/plugin_library.h"
 #include "base/utf8.h"
 #include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
@@ -60,7 +61,7 @@ struct Flags {
   access::TlsFiles own;
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128, data_limit_mib = 10 << 10;
-  std::vector<std::string> data, weights, labels;
+  std::vector<std::string> data, weights, plugins, formats, labels;
   std::string run_as;
   fs::path run_groups;
   std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
@@ -267,6 +268,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.runs.data = absolute_paths(kDataFlag, flags.data);
   options.labels = parse_labels(flags.labels);
   options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
+  for (auto& [name, file] : absolute_paths(kPluginFlag, flags.plugins))
+    options.runs.weights.emplace(plugin_key(name), file);
   options.runs.host = host_name();
   options.runs.address = flags.address;
   if (!flags.address.empty()) require_own_address(flags.address);
@@ -289,6 +292,7 @@ agent::AgentOptions options_from(const Flags& flags) {
 }
 
 int work(Flags flags) {
+  add_formats(flags.formats);  // for the trainers that this program starts
   flags.home = fs::absolute(flags.home);
   flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
   // Before anything is made, so that a start that is refused leaves nothing; and while signals still end this
@@ -406,6 +410,15 @@ int run(int argc, char** argv) {
       ->check(whole_number(1, 1 << 24))
       ->type_name("N");
   app.add_option("--weights", flags.weights, "Location of weights that recipes name (repeatable)");
+  app.add_option(
+         kPluginFlag.flag, flags.plugins,
+         "NAME=FILE: where a plugin lies that models name (repeatable). Its code runs in their trainings")
+      ->allow_extra_args(false);
+  app.add_option("--format", flags.formats,
+                 "A data format of your own, a shared library (docs/plugins.md); repeatable. Its code runs "
+                 "in trainings")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--data", flags.data,
                  "NAME=FOLDER: where a data set lies, of a format that the trainer knows (repeatable)")
       ->allow_extra_args(false);

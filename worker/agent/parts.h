@@ -12,6 +12,7 @@
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/crew.h"
 #include "worker/agent/launch.h"
 #include "worker/agent/run.h"
 

@@ -3,12 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -23,72 +21,15 @@
 #include "base/utf8.h"
 #include "protocol/checkpoint_files.h"
 #include "worker/agent/leftovers.h"
+#include "worker/agent/pipes.h"
 
 namespace abl::agent {
-namespace {
-
-constexpr std::uint64_t kLongestTail = 1 << 20;  // kept in memory, and well below gRPC's 4 MiB
-
-std::string size_text(std::uint64_t bytes) {
-  if (bytes >= 1 << 20) return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1 << 20));
-  return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
-}
-
-}  // namespace
-
-LogLimit::LogLimit(std::uint64_t limit)
-    : limit_{limit}, tail_limit_{std::min(kLongestTail, limit / 2)}, head_left_{limit - tail_limit_} {}
-
-std::string LogLimit::admit(std::string_view bytes) {
-  std::string passes;
-  if (head_left_ > 0) {
-    auto now = static_cast<std::size_t>(std::min<std::uint64_t>(head_left_, bytes.size()));
-    if (now < bytes.size()) {  // the head ends with a line, where it can
-      if (const auto line_end = bytes.substr(0, now).rfind('\n'); line_end != std::string_view::npos)
-        now = line_end + 1;
-      else if (at_line_start_ && bytes.size() <= tail_limit_)
-        now = 0;
-    }
-    passes = bytes.substr(0, now);
-    if (!passes.empty()) at_line_start_ = passes.back() == '\n';
-    head_left_ = now < bytes.size() ? 0 : head_left_ - now;
-    bytes.remove_prefix(now);
-    if (head_left_ == 0)
-      passes += fmt::format(
-          "{}[worker] this log is near its limit of {}: of what follows, the last {} come when the run "
-          "ends\n",
-          at_line_start_ ? "" : "\n", size_text(limit_), size_text(tail_limit_));
-  }
-  tail_ += bytes;
-  if (tail_.size() > 2 * tail_limit_) {  // not for every byte anew
-    left_out_ += tail_.size() - tail_limit_;
-    tail_.erase(0, tail_.size() - tail_limit_);
-  }
-  return passes;
-}
-
-std::string LogLimit::rest() {
-  std::size_t cut = tail_.size() > tail_limit_ ? tail_.size() - tail_limit_ : 0;
-  if (cut > 0 || left_out_ > 0)  // the tail begins with a line, where it can
-    if (const auto line_end = tail_.find('\n', cut);
-        line_end != std::string::npos && line_end + 1 < tail_.size())
-      cut = line_end + 1;
-  left_out_ += cut;
-  std::string rest =
-      left_out_ == 0 ? "" : fmt::format("[worker] {} of the log were left out here\n", size_text(left_out_));
-  rest.append(tail_, cut);
-  tail_.clear();
-  left_out_ = 0;
-  return rest;
-}
-
 using ablate::v1::RunEnded;
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMostPieces = 64;  // read after the program's end: two full pipes and more
-constexpr auto kLook = 50ms;  // between two looks at the clock, and at a child whose end cannot be waited for
+constexpr int kMostPieces = 64;                       // read after the program's end: two full pipes and more
 constexpr int kCannotExecute = 126, kNotFound = 127;  // what shells and loaders end with
 
 /// The same machine would meet these again; anything else may pass.
@@ -136,7 +77,7 @@ protocol::FailureClass class_of(const ChildExit& exit, const TrainerOutput& outp
   using protocol::FailureClass;
   const auto& said = output.said_end();
   if (said && said->failure) return *said->failure;
-  if (said && said->fault == TrainerEnd::Fault::kData) return FailureClass::kData;
+  if (said && said->fault == protocol::Fault::Part::kData) return FailureClass::kData;
   const int signal = exit.signal != 0 ? exit.signal : exit.code - kOfShells;
   if (!killed_here && (signal == SIGKILL || met_limit || output.speaks_of_exhaustion()))
     return FailureClass::kResources;
@@ -158,100 +99,6 @@ class Run::Unfetched final : public Error {
   Unfetched(const Error& error, std::uint64_t needed) : Error{error}, bytes{needed} {}
   const std::uint64_t bytes;
 };
-
-/// The reading ends of the program's stdout and stderr, and the writing ends until it is started.
-class Run::Pipes {
- public:
-  Pipes() {
-    for (const auto& [read_end, write_end] : {std::pair{&out_, &child_out_}, std::pair{&err_, &child_err_}}) {
-      std::array<int, 2> ends{};
-      if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        const int why = errno;
-        close_all();
-        throw system_error("cannot make a pipe", why);
-      }
-      *read_end = ends[0], *write_end = ends[1];
-      ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    }
-  }
-  ~Pipes() { close_all(); }
-  Pipes(const Pipes&) = delete;
-  Pipes& operator=(const Pipes&) = delete;
-
-  int child_out() const { return child_out_; }
-  int child_err() const { return child_err_; }
-  void child_has_started() { close_end(child_out_), close_end(child_err_); }
-
-  /// Waits until something comes, or the program ends, or `wake` is raised, or it is time for a look; reads
-  /// at most one buffer of each pipe, or nothing where it has to wait.
-  /// Returns: whether anything came.
-  bool read(TrainerOutput& output, int wake, int program_end, bool has_to_wait) {
-    std::array<pollfd, 4> watched{pollfd{has_to_wait ? -1 : out_, POLLIN, 0},
-                                  pollfd{has_to_wait ? -1 : err_, POLLIN, 0}, pollfd{wake, POLLIN, 0},
-                                  pollfd{program_end, POLLIN, 0}};
-    ::poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
-    eventfd_t ignored = 0;
-    if (watched[2].revents != 0) ::eventfd_read(wake, &ignored);
-    return !has_to_wait && read_some(output);
-  }
-  /// Returns: whether anything came.
-  bool read_some(TrainerOutput& output) {
-    const std::string_view out = read_end(out_);
-    output.read_stdout(out);
-    const bool any = !out.empty();
-    const std::string_view err = read_end(err_);
-    output.read_stderr(err);
-    return any || !err.empty();
-  }
-
- private:
-  static void close_end(int& end) {
-    if (end >= 0) ::close(std::exchange(end, -1));
-  }
-  void close_all() {
-    for (int* end : {&out_, &err_, &child_out_, &child_err_}) close_end(*end);
-  }
-  std::string_view read_end(int& end) {
-    if (end < 0) return {};
-    const ssize_t got = ::read(end, buffer_.data(), buffer_.size());
-    if (got > 0) return {buffer_.data(), static_cast<std::size_t>(got)};
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_end(end);
-    return {};
-  }
-
-  int out_ = -1, err_ = -1, child_out_ = -1, child_err_ = -1;
-  std::array<char, 65536> buffer_;
-};
-
-Crew::~Crew() {
-  {
-    const std::scoped_lock lock{mutex_};
-    over_ = true;
-  }
-  wake_.notify_all();
-}
-
-void Crew::take_on(std::function<void()> work) {
-  const std::scoped_lock lock{mutex_};
-  if (idle_ <= work_.size()) threads_.emplace_back([this] { wait_for_work(); });
-  work_.push_back(std::move(work));
-  wake_.notify_one();
-}
-
-void Crew::wait_for_work() {
-  std::unique_lock lock{mutex_};
-  for (;;) {
-    ++idle_;
-    wake_.wait(lock, [this] { return over_ || !work_.empty(); });
-    --idle_;
-    if (work_.empty()) return;
-    const std::function<void()> work = std::move(work_.front());
-    work_.pop_front();
-    lock.unlock();
-    work();
-    lock.lock();
-  }
-}
 
 Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
          const Clock& clock, Crew& crew, std::string store)
@@ -331,13 +178,23 @@ void Run::execute() {
       Resume resume = choose_checkpoint(assign_, settings_, directory_, fetch);
       resume.notes.insert(resume.notes.begin(), notes.begin(), notes.end());
       resume.data = data_.file;
+      CommandPlaces places;
+      std::string unreadable;
+      try {
+        places = command_places(assign_);
+      } catch (const Error& error) {
+        unreadable = error.what();
+      }
       output.emplace(RunFacts{.directory = directory_,
                               .host = settings_.host,
                               .resume_run = resume.checkpoint ? resume.checkpoint->run() : 0,
                               .resume_step = resume.checkpoint ? resume.checkpoint->step() : 0,
-                              .log_end = assign_.log_patterns().empty() ? 0 : kLogEnd},
+                              .log_end = assign_.log_patterns().empty() ? 0 : kLogEnd,
+                              .sources = std::move(places.metrics)},
                      clock_);
-      how = run_program(*output, resume);
+      files_.emplace(directory_, std::move(places.checkpoint));
+      metrics_file_.emplace(directory_, metrics_options(resume));
+      how = unreadable.empty() ? run_program(*output, resume) : failure(unreadable, /*retryable=*/false);
     }
   } catch (const Unfetched& file) {
     how = lost(file);
@@ -350,20 +207,51 @@ void Run::execute() {
   // a trainer that was killed while it wrote one leaves what it had of it; nobody reads that
   if (assign_.argv().empty()) protocol::remove_unfinished_checkpoints(directory_);
   const auto asked = output->speaks_of_full_disk() ? RunOwner::Asked::kFailedFull : RunOwner::Asked::kFailed;
-  if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
+  if (how.status() == RunEnded::STATUS_FAILED && !orders().kill) {
     if (const std::string why = owner_.fault(assign_, asked); !why.empty()) {
       const std::string reason = fmt::format("{} ({})", why, how.reason());
       how = lost(reason);
+    } else if (found_another_file(*output)) {  // which is the right one again by now
+      how = lost(how.reason());
     }
+  }
   if (!directory_.empty()) {  // what it went on from: the next attempt has it from where this one had it
     std::error_code gone;
-    std::filesystem::remove(directory_ / kFetchedCheckpoint, gone);
-    std::filesystem::remove(part_of(directory_ / kFetchedCheckpoint), gone);
+    for (const auto& checkpoint : assign_.checkpoints()) {
+      const std::filesystem::path file = directory_ / fetched_checkpoint(checkpoint.path());
+      std::filesystem::remove(file, gone);
+      std::filesystem::remove(part_of(file), gone);
+    }
   }
+  if (!orders().kill) say_last_checkpoint(how, *output);
   if (!orders().kill) bring_checkpoint(how, *output);
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
   note_patterns(how, *output);
+  end_metrics_file(*output);
   owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
+}
+
+/// Where the points up to the checkpoint are, if it was written on this machine.
+MetricsFile::Options Run::metrics_options(const Resume& resume) const {
+  MetricsFile::Options options{.root = settings_.runs_root};
+  if (!resume.checkpoint) return options;
+  // <root>/<trial>/<attempt>/…
+  const auto below = std::filesystem::path{resume.checkpoint->path()}.lexically_relative(settings_.runs_root);
+  auto part = below.begin();
+  if (std::distance(part, below.end()) < 3 || *part == "..") return options;
+  const auto trial = *part++, attempt = *part;
+  if (const auto before = settings_.runs_root / trial / attempt; before != directory_) {
+    options.before = before;
+    options.before_step = resume.checkpoint->step();
+  }
+  return options;
+}
+
+/// What the last batch has goes there too.
+void Run::end_metrics_file(TrainerOutput& output) {
+  if (!metrics_file_) return;
+  for (const std::string& said : {metrics_file_->append(output.batch()), metrics_file_->finish()})
+    if (!said.empty()) output.note(said);
 }
 
 /// Returns: why it is lacking, or empty.
@@ -399,6 +287,14 @@ void Run::say(const std::string& text) {
     owner_.append(assign_.run(), says);
   } catch (const Error&) {  // no room for that: what follows says so
   }
+}
+
+/// What was written since the last look, for the next attempt. A program that a signal ended, or that failed,
+/// may have been in the middle of it.
+void Run::say_last_checkpoint(const RunEnded& how, TrainerOutput& output) {
+  if (!files_ || how.status() == RunEnded::STATUS_COMPLETED) return;
+  const bool was_killed = how.status() != RunEnded::STATUS_STOPPED || how.has_signal() || overstayed_;
+  files_->say_last_checkpoint(output, was_killed, how.status() != RunEnded::STATUS_FAILED && owner_.brings());
 }
 
 /// Before the scheduler hears of the end, and gives the trial to another machine.
@@ -479,14 +375,21 @@ RunEnded Run::lost(const Unfetched& file) {
   return ended;
 }
 
+/// The trainer says that weights or a plugin had another digest than the trial wants.
+bool Run::found_another_file(const TrainerOutput& output) const {
+  const auto& said = output.said_end();
+  return assign_.argv().empty() && said && said->fault == protocol::Fault::Part::kFile;
+}
+
 /// Nothing where the program's end says nothing of the machine.
 std::optional<Trouble> Run::trouble_of(const ChildExit& exit, const TrainerOutput& output) const {
   const auto& said = output.said_end();
-  if (said && said->status == RunEnded::STATUS_FAILED && said->fault && exit.signal == 0) {
+  const bool has_fault = said && said->status == RunEnded::STATUS_FAILED && said->fault && exit.signal == 0;
+  if (has_fault && said->fault != protocol::Fault::Part::kFile) {
     Trouble trouble{.reason = said->reason.empty() ? exit.describe() : said->reason};
-    if (said->fault == TrainerEnd::Fault::kDisk) trouble.room = said->needed_bytes;
-    trouble.gpus = said->fault == TrainerEnd::Fault::kDevice;
-    if (said->fault != TrainerEnd::Fault::kData) return trouble;
+    if (said->fault == protocol::Fault::Part::kDisk) trouble.room = said->needed_bytes;
+    trouble.gpus = said->fault == protocol::Fault::Part::kDevice;
+    if (said->fault != protocol::Fault::Part::kData) return trouble;
     if (assign_.data().empty()) return std::nullopt;  // it was given none
     trouble.data = assign_.data();
     trouble.trainer = assign_.argv().empty();
@@ -562,11 +465,17 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   cleared_ = true;
   // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
+  CommandFiles::read_to_end(output, [&] {
+    keep_if_due(output);
+    return !orders().kill;
+  });
   output.close();
+  while (output.has_more() && !orders().kill) keep(output);
   const bool not_finite = assign_.nan_fails() && !output.not_finite().empty();
   const bool says_done = output.said_end() && output.said_end()->status == RunEnded::STATUS_COMPLETED;
   if (not_finite && exceeded_.limit.empty() && (says_done || !orders().stop))  // said with its last words
     exceeded_ = exceeded_limit(SteadyTime::max(), SteadyTime::max(), output);
+  if (output.trained() && !says_done && !not_finite) return ended_while_probing(exit, output);
   if (const auto trouble = trouble_of(exit, output)) return lost(*trouble);
   const auto& said = output.said_end();
   if (was_told_to_go(exit) || (said && said->status == RunEnded::STATUS_STOPPED))
@@ -574,6 +483,23 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   else if (!said && exit.ok() && (left_any || !exit.unheeding || took_ > settings_.brief))
     await_order(settings_.afterthought / 5);  // nothing but the order would say so
   return ended(exit, output);
+}
+
+/// Its model is trained, and can be looked into later: whatever ended that, a limit, an order or the machine.
+RunEnded Run::ended_while_probing(const ChildExit& exit, TrainerOutput& output) {
+  const std::string why = !exceeded_.limit.empty() ? exceeded_.limit
+                          : orders().stop          ? orders().stop_reason
+                                                   : exit.describe();
+  output.note(
+      fmt::format("the model is trained, but probing ended early: {}; run 'ablate probe' for the rest", why));
+  RunEnded ended;
+  ended.set_status(RunEnded::STATUS_COMPLETED);
+  if (exit.signal != 0)
+    ended.set_signal(exit.signal);
+  else
+    ended.set_exit_code(exit.code);
+  ended.set_took_ms(static_cast<std::uint64_t>(took_.count()));
+  return ended;
 }
 
 /// A machine that goes down asks the worker and its programs at once, and so does who stops a whole service:
@@ -597,14 +523,19 @@ void Run::keep_if_due(TrainerOutput& output) {
 void Run::keep(TrainerOutput& output) {
   ablate::v1::RunBatch batch = output.batch();
   output.clear();
-  batch.set_log(log_.admit(batch.log()));
-  if (batch.ByteSizeLong() == 0) return;
+  std::string log = batch.log();
+  if (metrics_file_)
+    if (const std::string said = metrics_file_->append(batch); !said.empty())
+      log += fmt::format("[worker] {}\n", said);
+  batch.set_log(log_.admit(log));
+  if (batch.ByteSizeLong() == 0) return output.read_more();
   try {
     owner_.append(assign_.run(), batch);
   } catch (const Error&) {
     unkept_ = std::move(batch);  // goes into the last one, which is kept in memory where it has to be
     throw;
   }
+  output.read_more();
 }
 
 /// Whether the program has to wait: the scheduler is away, or slower than the program speaks. One that is to
@@ -643,8 +574,9 @@ ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& outpu
   SteadyTime heard = began;
   for (;;) {
     const bool has_to_wait = held_back(asked);
-    if (pipes.read(output, wake_, child.end_descriptor(), has_to_wait) || has_to_wait)
-      heard = std::chrono::steady_clock::now();
+    const bool printed = pipes.read(output, wake_, child.end_descriptor(), has_to_wait);
+    const bool wrote = !has_to_wait && files_->look(output);
+    if (printed || wrote || has_to_wait) heard = std::chrono::steady_clock::now();
     keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();
@@ -664,7 +596,7 @@ ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& outpu
   }
 }
 
-RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
+RunEnded Run::ended(const ChildExit& exit, TrainerOutput& output) {
   const Orders now = orders();
   const auto& said = output.said_end();
   RunEnded ended;
@@ -714,6 +646,17 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
     if (const std::string last = output.last_lines(); !last.empty()) reason += "; last output: " + last;
     ended.set_status(RunEnded::STATUS_FAILED);
     ended.set_reason(reason);
+  }
+  const std::string lacking =
+      ended.status() == RunEnded::STATUS_COMPLETED ? output.lacks_metrics() : std::string{};
+  if (!lacking.empty() && output.went_on()) {
+    output.note(
+        fmt::format("command.metrics: {}; it went on from a checkpoint, so this fails nothing", lacking));
+  } else if (!lacking.empty()) {
+    ended.set_status(RunEnded::STATUS_FAILED);
+    ended.set_reason(valid_utf8("command.metrics: " + lacking));
+    ended.set_retryable(false);
+    ended.set_failure(ablate::v1::FAILURE_CLASS_TRIAL);
   }
   if (ended.status() == RunEnded::STATUS_FAILED && ended.reason().empty()) ended.set_reason(how);
   if (ended.status() == RunEnded::STATUS_STOPPED && now.lost) ended.set_status(RunEnded::STATUS_LOST);

@@ -1,75 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
 #include "base/child_process.h"
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/command_files.h"
+#include "worker/agent/crew.h"
 #include "worker/agent/data_cache.h"
 #include "worker/agent/launch.h"
+#include "worker/agent/log_limit.h"
+#include "worker/agent/metrics_file.h"
 #include "worker/agent/trainer_output.h"
 #include "worker/agent/trouble.h"
 
 namespace abl::agent {
-
-/// Bounds a run's log: its beginning passes as it comes, of what follows the end is kept and passes last,
-/// after a line that says how much was left out between them.
-/// Thread: one.
-class LogLimit {
- public:
-  explicit LogLimit(std::uint64_t limit);
-
-  /// Returns: what of these bytes passes now.
-  std::string admit(std::string_view bytes);
-  /// Returns: what of the rest passes at the run's end.
-  std::string rest();
-
- private:
-  const std::uint64_t limit_;
-  const std::size_t tail_limit_;
-  std::uint64_t head_left_;
-  bool at_line_start_ = true;  ///< of what has passed
-  std::string tail_;
-  std::uint64_t left_out_ = 0;
-};
-
-/// Threads that carry runs out, one run at a time each. One whose run is over waits for the next: a new
-/// thread costs more than a short run. Thread: any.
-class Crew {
- public:
-  Crew() = default;
-  /// Waits until all work is done.
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-
-  /// Has the work done at once. Throws: std::system_error when there is no thread for it.
-  void take_on(std::function<void()> work);
-
- private:
-  void wait_for_work();
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> work_;
-  std::size_t idle_ = 0;
-  bool over_ = false;
-  std::vector<std::jthread> threads_;
-};
+class Pipes;
 
 /// Who keeps what runs say, and knows how the worker itself is. Called on the runs' threads.
 class RunOwner {
@@ -154,7 +110,6 @@ class Run {
     std::string stop_reason;
     bool stop = false, kill = false, lost = false;
   };
-  class Pipes;
   class Unfetched;
   void execute();
   void keep_document();
@@ -163,17 +118,22 @@ class Run {
   ablate::v1::RunEnded run_program(TrainerOutput& output, const Resume& resume);
   ChildExit supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output);
   bool held_back(bool stopping);
+  void say_last_checkpoint(const ablate::v1::RunEnded& how, TrainerOutput& output);
   void keep_if_due(TrainerOutput& output);
   void keep(TrainerOutput& output);
   std::string fetch_file(const std::string& sha256, std::uint64_t bytes, const std::filesystem::path& file);
   void bring_checkpoint(const ablate::v1::RunEnded& how, TrainerOutput& output);
+  MetricsFile::Options metrics_options(const Resume& resume) const;
+  void end_metrics_file(TrainerOutput& output);
   ablate::v1::RunBatch last_batch(ablate::v1::RunBatch last);
   void await_order(Milliseconds patience);
   ablate::v1::RunEnded lost(const std::string& why) const;
   ablate::v1::RunEnded lost(const Trouble& trouble);
   ablate::v1::RunEnded lost(const Unfetched& file);
+  bool found_another_file(const TrainerOutput& output) const;
   std::optional<Trouble> trouble_of(const ChildExit& exit, const TrainerOutput& output) const;
-  ablate::v1::RunEnded ended(const ChildExit& exit, const TrainerOutput& output);
+  ablate::v1::RunEnded ended(const ChildExit& exit, TrainerOutput& output);
+  ablate::v1::RunEnded ended_while_probing(const ChildExit& exit, TrainerOutput& output);
   void note_patterns(ablate::v1::RunEnded& ended, const TrainerOutput& output) const;
   void wake();
   Orders orders() { return *orders_.lock(); }
@@ -189,8 +149,10 @@ class Run {
   std::filesystem::path directory_;
   DataCache::Held data_;                 ///< of a data set that was pushed
   std::optional<ConfinedRun> confined_;  ///< of a command that is started
+  std::optional<CommandFiles> files_;    ///< of its program
   LogLimit log_;
-  ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
+  std::optional<MetricsFile> metrics_file_;  ///< from the start of the program on
+  ablate::v1::RunBatch unkept_;              ///< what the owner could not keep
   struct Exceeded {
     std::string limit;      ///< in words; empty: none
     bool for_good = false;  ///< another attempt would meet it again

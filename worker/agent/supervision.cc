@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fail_point.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/last_words.h"
@@ -312,7 +313,8 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return fmt::format("unknown data set '{0}': start the worker with --data {0}=FOLDER", assign.data());
   for (const std::string& name : assign.weights())
     if (!options_.runs.weights.contains(name))
-      return fmt::format("unknown weights '{0}': start the worker with --weights {0}=FILE", name);
+      return fmt::format("unknown {} '{}': start the worker with {}", kind_of_file(name), name_of_file(name),
+                         flag_of_file(name));
   return {};
 }
 

@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "protocol/events.h"
+#include "protocol/number.h"
+#include "protocol/probe_results.h"
+#include "worker/agent/found_probes.h"
+#include "worker/metrics/finder.h"
 
 namespace abl::agent {
 using ablate::v1::RunBatch;
@@ -33,18 +37,6 @@ RunEnded::Status status_of(protocol::End::Status status) {
   return RunEnded::STATUS_UNSPECIFIED;
 }
 
-TrainerEnd::Fault fault_of(protocol::Fault::Part part) {
-  switch (part) {
-    case protocol::Fault::Part::kDisk:
-      return TrainerEnd::Fault::kDisk;
-    case protocol::Fault::Part::kDevice:
-      return TrainerEnd::Fault::kDevice;
-    case protocol::Fault::Part::kData:
-      return TrainerEnd::Fault::kData;
-  }
-  return {};
-}
-
 constexpr auto kLongestWait = 250ms;
 constexpr std::size_t kFullBatch = 64 << 10;
 constexpr std::size_t kLongestLine = 256 << 10;  // as metrics at most ten times that: below gRPC's 4 MiB
@@ -52,6 +44,7 @@ constexpr std::size_t kLongestPiece = 8 << 10;   // of stderr without a line end
 constexpr int kDeepest = 32;
 constexpr std::size_t kLongestPath = 4096;    // that a system call takes
 constexpr std::size_t kLongestExample = 200;  // of a refused line
+constexpr std::size_t kLongestName = 200;     // of a metric that was found
 constexpr const char* kTooLong = "a line has at most 256 KiB";
 
 /// The digests of the weights that the run has: environment.weights, where it is what the trainer says.
@@ -60,33 +53,6 @@ void read_weights(const json& environment, ablate::v1::RunStarted& started) {
   if (weights == environment.end() || !weights->is_object()) return;  // a command may mean something else
   for (const auto& [name, sha256] : weights->items())
     if (sha256.is_string()) (*started.mutable_weights())[name] = sha256.get<std::string>();
-}
-
-/// JSON has no word for numbers that are not finite; Python's json.dumps writes them bare all the same. They
-/// become texts here: `{"a": NaN}` is read as `{"a": "NaN"}`.
-std::string with_quoted_non_finite(std::string_view text) {
-  constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
-  if (text.find("NaN") == std::string_view::npos && text.find("Infinity") == std::string_view::npos)
-    return std::string{text};
-  std::string quoted;
-  bool in_text = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (in_text && text[at] == '\\') {
-      quoted += text.substr(at++, 2);
-      continue;
-    }
-    if (text[at] == '"') in_text = !in_text;
-    const auto* word = in_text ? std::end(kWords) : std::ranges::find_if(kWords, [&](std::string_view each) {
-      return text.substr(at).starts_with(each);
-    });
-    if (word == std::end(kWords)) {
-      quoted += text[at];
-    } else {
-      quoted += fmt::format("\"{}\"", *word);
-      at += word->size() - 1;
-    }
-  }
-  return quoted;
 }
 
 /// Whether an object is, or was meant as, an event of metrics.
@@ -115,7 +81,49 @@ std::string syntax_problem(std::string_view text) {
 
 }  // namespace
 
-TrainerOutput::TrainerOutput(RunFacts facts, const Clock& clock) : facts_{std::move(facts)}, clock_{clock} {}
+/// Takes what is found beside the events.
+class TrainerOutput::Finds final : public metrics::Found {
+ public:
+  explicit Finds(TrainerOutput& output) : output_{output} {}
+  void seen(std::uint32_t step) override {
+    any_ = output_.found_any_ = true;
+    output_.highest_step_ = std::max(output_.highest_step_, step);
+    output_.begin_found(step);
+  }
+  void point(const std::string& name, std::uint32_t step, double value) override {
+    any_ = true;
+    if (name.size() > kLongestName)  // cut, two of them would be one
+      return output_.refuse(
+          name, fmt::format("a name of {} bytes; a metric's has {} at most", name.size(), kLongestName));
+    output_.add_point(valid_utf8(name), step, value);
+  }
+  void refuse(std::string_view text, const std::string& problem) override {
+    any_ = true;
+    output_.refuse(text, problem);
+  }
+  void note(const std::string& text) override { output_.note(text); }
+  bool is_full() const override { return output_.bytes_ >= kFullBatch; }
+  bool any() const { return any_; }
+
+ private:
+  TrainerOutput& output_;
+  bool any_ = false;
+};
+
+TrainerOutput::TrainerOutput(RunFacts facts, const Clock& clock)
+    : facts_{std::move(facts)}, clock_{clock}, highest_step_{facts_.resume_step} {
+  if (!facts_.sources.empty())
+    finder_ = std::make_unique<metrics::Finder>(facts_.sources, facts_.directory, facts_.resume_step);
+}
+TrainerOutput::~TrainerOutput() = default;
+
+bool TrainerOutput::look_at_files() {
+  if (!finder_) return false;
+  Finds finds{*this};
+  return finder_->look(finds) || finds.any();
+}
+
+std::string TrainerOutput::lacks_metrics() const { return finder_ ? finder_->lacking() : ""; }
 
 void TrainerOutput::read_stdout(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -126,8 +134,8 @@ void TrainerOutput::read_stdout(std::string_view bytes) {
     stdout_rest_ += piece;
     if (line_too_long_ || stdout_rest_.size() > kLongestLine) {
       if (!line_too_long_ && looks_like_metric(stdout_rest_)) refuse(stdout_rest_, kTooLong);
-      append_log(std::exchange(stdout_rest_, {}));
-      if (whole) append_log("\n");
+      log_stdout(std::exchange(stdout_rest_, {}));
+      if (whole) log_stdout("\n");
       line_too_long_ = !whole;
     } else if (whole) {
       line(std::exchange(stdout_rest_, {}));
@@ -140,7 +148,9 @@ void TrainerOutput::read_stderr(std::string_view bytes) {
   auto end = stderr_rest_.rfind('\n');
   if (end == std::string::npos && stderr_rest_.size() > kLongestPiece) end = stderr_rest_.size() - 1;
   if (end == std::string::npos) return;
-  append_log(std::string_view{stderr_rest_}.substr(0, end + 1));
+  const std::string_view written = std::string_view{stderr_rest_}.substr(0, end + 1);
+  append_log(written);
+  look_for_metrics(protocol::MetricSource::Stream::kStderr, written);
   stderr_rest_.erase(0, end + 1);
 }
 
@@ -159,6 +169,21 @@ void TrainerOutput::launched(Time when) {
 void TrainerOutput::close() {
   if (!stdout_rest_.empty()) read_stdout("\n");
   if (!stderr_rest_.empty()) read_stderr("\n");
+  if (!finder_) return;
+  Finds finds{*this};
+  finder_->close(finds);
+}
+
+/// What was no event.
+void TrainerOutput::log_stdout(std::string_view bytes) {
+  append_log(bytes);
+  look_for_metrics(protocol::MetricSource::Stream::kStdout, bytes);
+}
+
+void TrainerOutput::look_for_metrics(protocol::MetricSource::Stream stream, std::string_view bytes) {
+  if (!finder_) return;
+  Finds finds{*this};
+  finder_->read_log(stream, bytes, finds);
 }
 
 bool TrainerOutput::due() const {
@@ -204,8 +229,8 @@ void TrainerOutput::line(std::string_view text) {
   // a progress bar before it ended in no line of its own
   const bool after_bar = text.substr(0, object).find('\r') != std::string_view::npos;
   if (after_bar) return line(text, text.substr(object));
-  append_log(text);
-  append_log("\n");
+  log_stdout(text);
+  log_stdout("\n");
   const std::string problem = "a metric must be on its own line";
   note("the line above was not understood: " + problem);
   refuse(text, problem);
@@ -220,7 +245,7 @@ void TrainerOutput::line(std::string_view whole, std::string_view text) {
     // what is nested deeper is left out: writing JSON again recurses
     const auto shallow = [](int depth, json::parse_event_t, json&) { return depth < kDeepest; };
     try {
-      const json parsed = json::parse(with_quoted_non_finite(text), shallow);
+      const json parsed = json::parse(protocol::with_quoted_non_finite(text), shallow);
       is_metric = means_metric(parsed);  // begins with a brace: an object
       if (event(parsed)) return;
       if (is_metric) problem = R"(expected "event": "metric" beside "step" and "values")";
@@ -234,14 +259,13 @@ void TrainerOutput::line(std::string_view whole, std::string_view text) {
       problem = error.what();
     }
   }
-  append_log(whole);
-  append_log("\n");
+  log_stdout(whole);
+  log_stdout("\n");
   if (problem.empty()) return;
   note("the line above was not understood: " + problem);
   if (is_metric) refuse(text, problem);
 }
 
-/// Counts a line of metrics that is not taken.
 void TrainerOutput::refuse(std::string_view text, const std::string& problem) {
   batch_.set_refused_lines(batch_.refused_lines() + 1);
   if (!batch_.refused_example().empty()) return;
@@ -272,6 +296,7 @@ void TrainerOutput::take(const protocol::Start& start) {
   if (start.resumed_step) {
     started.set_resumed_from_step(static_cast<std::uint32_t>(*start.resumed_step));
     started.set_resumed_from_run(facts_.resume_run);
+    went_on_ = true;
   }
   started.set_bit_exact(start.bit_exact);
   if (!start.environment.is_null()) {
@@ -310,6 +335,46 @@ void TrainerOutput::take(const protocol::Checkpoint& said) {
   *batch_.add_checkpoints() = std::move(checkpoint);
 }
 
+void TrainerOutput::wrote_checkpoint(const std::filesystem::path& file, std::uint32_t step,
+                                     const std::string& sha256) {
+  ablate::v1::Checkpoint checkpoint;
+  checkpoint.set_step(step);
+  checkpoint.set_host(facts_.host);
+  checkpoint.set_path(valid_utf8(file.string()));
+  checkpoint.set_sha256(sha256);
+  if (checkpoint.path() != file.string() || checkpoint.path().size() > kLongestPath) return;
+  grow(checkpoint.ByteSizeLong());
+  *batch_.add_checkpoints() = std::move(checkpoint);
+}
+
+/// Those that wait are few, for they may be long, and a program may say them again and again.
+void TrainerOutput::take(const protocol::Probe& said) {
+  constexpr std::uint32_t kMostSaid = 10'000;
+  begin(said.step >= facts_.resume_step);
+  if (probes_.size() >= protocol::kMostProbes || probes_said_ >= kMostSaid) {
+    if (!std::exchange(probes_refused_, true))
+      note("too many probe events: this one is not kept, and perhaps others");
+    return;
+  }
+  ++probes_said_;
+  probes_.push_back(said);
+  read_more();
+}
+
+void TrainerOutput::read_more() {
+  while (!probes_.empty() && batch_.probes().empty()) {
+    const protocol::Probe said = std::move(probes_.front());
+    probes_.pop_front();
+    try {
+      *batch_.add_probes() = found_probe(said, facts_.directory);
+      grow(batch_.probes(0).ByteSizeLong());
+    } catch (const Error& error) {
+      batch_.clear_probes();
+      note(fmt::format("probe result not kept: {}", error.what()));
+    }
+  }
+}
+
 void TrainerOutput::take(const protocol::Log& log) {
   append_log(log.level == LogLevel::kInfo ? log.text + "\n"
                                           : fmt::format("{}: {}\n", name_of(log.level), log.text));
@@ -324,7 +389,7 @@ void TrainerOutput::take(const protocol::End& end) {
   TrainerEnd said{
       .status = status_of(end.status), .reason = end.reason, .retryable = end.retryable, .fault = {}};
   if (end.fault) {
-    said.fault = fault_of(end.fault->part);
+    said.fault = end.fault->part;
     said.needed_bytes = end.fault->needed_bytes;
   }
   said.failure = end.failure;
@@ -337,12 +402,23 @@ void TrainerOutput::begin(bool resumed) {
   if (has_started_) return;
   has_started_ = true;
   if (resumed && facts_.resume_run != 0) {
+    went_on_ = true;
     batch_.mutable_started()->set_resumed_from_step(facts_.resume_step);
     batch_.mutable_started()->set_resumed_from_run(facts_.resume_run);
   }
   batch_.mutable_started()->set_directory(facts_.directory);
   batch_.mutable_started()->set_bit_exact(facts_.resume_run == 0);
   grow(1);
+}
+
+/// The same of a number that was found. It was given a checkpoint, and what it speaks of first tells where it
+/// went on: all that was said before that is of the attempt before. One that begins again at its beginning
+/// has said nothing before that, and one that says its whole history has it all.
+void TrainerOutput::begin_found(std::uint32_t step) {
+  if (has_started_) return;
+  if (facts_.resume_run == 0 || step == 0 || (step == 1 && facts_.resume_step > 1)) return begin(false);
+  facts_.resume_step = step - 1;
+  begin(true);
 }
 
 void TrainerOutput::append_log(std::string_view bytes) {
@@ -361,6 +437,7 @@ void TrainerOutput::add_point(const std::string& name, std::uint32_t step, doubl
                               : value > 0       ? "Infinity"
                                                 : "-Infinity",
                               step);
+  highest_step_ = std::max(highest_step_, step);
   const auto [known, is_new] = series_.try_emplace(name, batch_.series_size());
   if (is_new) {
     batch_.add_series()->set_name(name);
