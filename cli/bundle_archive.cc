@@ -2,7 +2,6 @@
 // How a bundle is written: tar (ustar), gzip in pieces that several cores compress, the same bytes each time.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <libdeflate.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/gzip.h"
 #include "base/new_file.h"
 #include "base/sha256.h"
 #include "cli/bundle.h"
@@ -28,15 +28,6 @@ constexpr int kGzipLevel = 6;
 constexpr long long kFileTime = 946684800;  // of every file: 2000-01-01; tar warns of a time of 0
 constexpr std::size_t kTarBlock = 512;      // tar's
 constexpr std::size_t kBuildDigits = 16;
-
-std::string gzip(const std::string& piece) {
-  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor{
-      libdeflate_alloc_compressor(kGzipLevel), &libdeflate_free_compressor};
-  if (!compressor) throw Error{Code::kResourceExhausted, "no memory to compress with"};
-  std::string out(libdeflate_gzip_compress_bound(compressor.get(), piece.size()), '\0');
-  out.resize(libdeflate_gzip_compress(compressor.get(), piece.data(), piece.size(), out.data(), out.size()));
-  return out;
-}
 
 /// What is appended goes to the file in pieces, compressed by as many threads as there are cores.
 class ArchiveFile {
@@ -66,7 +57,8 @@ class ArchiveFile {
     std::string piece;
     piece.swap(piece_);
     if (waiting_.size() >= at_once_) write_oldest();
-    waiting_.push_back(compress_ ? std::async(std::launch::async, gzip, std::move(piece))
+    waiting_.push_back(compress_ ? std::async(std::launch::async,
+                                              [piece = std::move(piece)] { return gzip(piece, kGzipLevel); })
                                  : std::async(std::launch::deferred, [piece] { return piece; }));
   }
   void write_oldest() {

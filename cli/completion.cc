@@ -42,7 +42,7 @@ Argument argument_of(const CLI::Option& option) {
   argument.values = Values::kAny;
   if (type == "FILE" || name == "FILE") argument.values = Values::kFile;
   if (type == "FOLDER") argument.values = Values::kFolder;
-  if (name == "SWEEP") argument.values = Values::kSweep;
+  if (name == "SWEEP" || name == "A" || name == "B") argument.values = Values::kSweep;  // A, B: of compare
   if (type.find('|') != std::string::npos)
     argument.values = Values::kWords, argument.words = split_words(type);
   return argument;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -15,27 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tables, figures, then what the supplement adds; by number within.
-std::tuple<std::string, bool, bool, std::size_t, std::string> order_of(const PaperSweep& sweep) {
-  return {sweep.paper, sweep.table.starts_with("supplement"), sweep.table.starts_with("figure"),
-          sweep.table.size(), sweep.table};
-}
-
 std::vector<PaperSweep> all_sweeps() {
-  std::vector<PaperSweep> all;
   const auto folder = papers_folder();
-  if (!folder) return all;
-  for (const auto& paper : fs::directory_iterator{*folder}) {
-    if (!paper.is_directory()) continue;
-    for (const auto& table : fs::directory_iterator{paper.path()}) {
-      const std::string stem = table.path().stem();
-      const bool is_table = stem.find("table-") != std::string::npos || stem.starts_with("figure-");
-      if (is_table && table.path().extension() == ".yaml")
-        all.push_back({.paper = paper.path().filename(), .table = stem, .file = table.path()});
-    }
-  }
-  std::ranges::sort(all, {}, order_of);
-  return all;
+  return folder ? sweeps::paper_sweeps_in(*folder) : std::vector<PaperSweep>{};
 }
 
 std::vector<std::string> papers_of(const std::vector<PaperSweep>& sweeps) {

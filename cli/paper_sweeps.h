@@ -6,21 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "sweeps/paper_sweeps.h"
+
 namespace abl::cli {
 
-/// The sweep file of one of the papers' tables, as it comes with the program.
-struct PaperSweep {
-  std::string paper, table;  ///< "msf", "table-1"
-  std::filesystem::path file;
-  std::string name() const { return paper + "/" + table; }
-};
+using sweeps::PaperSweep;
 
 /// The folder with a folder for each paper: of this program's installation, or of the source tree that it was
 /// built in; nothing where neither has one.
 std::optional<std::filesystem::path> papers_folder();
 
-/// Every table that comes with the program, by paper, tables before figures, table 2 before table 10; those
-/// of one paper where one is named.
+/// Every table that comes with the program, in the order of `sweeps::paper_sweeps_in`; those of one paper
+/// where one is named.
 /// Throws: Error{kNotFound} where there is none, with the nearest paper.
 std::vector<PaperSweep> paper_sweeps(const std::string& paper = {});
 

@@ -10,9 +10,9 @@
 #include <map>
 
 #include "cli/format.h"
-#include "cli/grid.h"
-#include "cli/row_names.h"
-#include "cli/table_sheet.h"
+#include "printing/grid.h"
+#include "printing/row_names.h"
+#include "printing/sheet.h"
 #include "storage/table.h"
 
 namespace abl::cli {
@@ -52,7 +52,7 @@ std::vector<ShownCount> shown_counts(const SweepPlan& plan) {
   if (!asks_for(plan, "params."))
     shown.push_back(stand_in(plan, "params", "params.weights", protocol::Unit::kMillion));
   for (const auto& column : plan.columns())
-    shown.push_back({heading_of(column), column.source(), unit_of(column),
+    shown.push_back({printing::heading_of(column), column.source(), printing::unit_of(column),
                      column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt,
                      column.cut()});
   if (!asks_for(plan, "flops."))
@@ -126,14 +126,14 @@ std::string memory_text(const SweepPlan& plan, std::string (*format)(double), co
 }
 
 /// The rows by themselves: what tells them apart is the same here and in the sweep's table.
-RowNames rows_of(const SweepPlan& plan) {
+printing::RowNames rows_of(const SweepPlan& plan) {
   ablate::v1::Table rows;
   for (const auto& row : plan.rows()) {
     auto& named = *rows.add_rows();
     named.set_id(row.id());
     named.set_label(row.label());
   }
-  return RowNames{rows};
+  return printing::RowNames{rows};
 }
 
 /// "share=QKKPW groups=2": the last word of each key, since labels repeat in many tables.
@@ -228,9 +228,9 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     kHours,
     kBetween
   };  // what a narrow terminal leaves out, the last of these first
-  const RowNames names = rows_of(plan);
+  const printing::RowNames names = rows_of(plan);
   const bool settings = !names.are_factors() || settings_say_more(plan);
-  std::vector<Grid::Column> columns = names.columns();
+  std::vector<printing::Grid::Column> columns = names.columns();
   for (const ShownCount& count : counts)
     columns.push_back({.heading = count.heading, .right_aligned = true, .rank = kCount});
   if (has_memory)
@@ -250,7 +250,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const std::size_t chain = longest_chain(plan);
   if (chain > 0) columns.push_back({.heading = "weights of"});
   if (settings) columns.push_back({.heading = "settings", .least = 8});
-  Grid grid{columns};
+  printing::Grid grid{columns};
   for (int index = 0; index < plan.rows_size(); ++index) {
     const PlanRow& row = plan.rows(index);
     if (row.group() != (index > 0 ? plan.rows(index - 1).group() : "")) grid.add_heading(row.group());

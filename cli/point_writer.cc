@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "base/printable.h"
-#include "cli/csv.h"
+#include "protocol/csv.h"
 #include "protocol/number.h"
 
 namespace abl::cli {
+using protocol::csv_field;
+using protocol::csv_number;
 PointWriter::PointWriter(const std::filesystem::path& file, PointFormat format)
     : format_{format}, is_terminal_{isatty(STDOUT_FILENO) == 1} {
   if (!file.empty())

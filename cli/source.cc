@@ -9,6 +9,7 @@
 #include "base/new_file.h"
 #include "cli/client.h"
 #include "cli/format.h"
+#include "cli/store_report.h"
 #include "config/document/result_version.h"
 #include "storage/archive.h"
 #include "storage/database.h"
@@ -116,6 +117,15 @@ class SchedulerSource final : public Source {
     return client_.call(&Sweeps::Stub::GetTuning, named<SweepRequest>(sweep));
   }
   WhyResponse why(const WhyRequest& request) override { return client_.call(&Runs::Stub::Why, request, 60s); }
+  CompareResponse compare(const CompareRequest& request) override {
+    return client_.call(&Runs::Stub::Compare, request, 60s);
+  }
+  ProbesResponse probes(const ProbesRequest& request) override {
+    return client_.call(&Runs::Stub::GetProbes, request, 60s);
+  }
+  void put_probes(const PutProbesRequest& request) override {
+    client_.call(&Runs::Stub::PutProbes, request, 60s);
+  }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
     TailLogRequest request;
@@ -146,6 +156,7 @@ class StoreSource final : public Source {
  public:
   StoreSource(const Context& context, const std::filesystem::path& file)
       : context_{context},
+        file_{file},
         current_{file, std::filesystem::temp_directory_path() / ("ablate" + unfinished_ending())},
         db_{current_.file(), storage::Database::Mode::kReadOnly} {}
 
@@ -179,6 +190,18 @@ class StoreSource final : public Source {
   ProvenanceResponse provenance(const std::string& sweep) override { return views::provenance(db_, sweep); }
   TuningResponse tuning(const std::string& sweep) override { return views::tuning(db_, sweep); }
   WhyResponse why(const WhyRequest& request) override { return views::why(db_, request); }
+  CompareResponse compare(const CompareRequest& request) override { return views::compare(db_, request); }
+  ProbesResponse probes(const ProbesRequest& request) override { return views::probes(db_, request); }
+  void put_probes(const PutProbesRequest& request) override {
+    const FileLock lock = lock_store(context_, std::filesystem::absolute(file_));
+    storage::Database db{file_, storage::Database::Mode::kWrite};
+    storage::ProbeStore{db}.expect_ended(request.run());
+    for (const auto& probe : request.probes()) {
+      const auto record = views::probe_record(probe);
+      storage::ProbeStore{db}.put(request.run(), record.found, record.step, record.pictures,
+                                  SystemClock{}.now());
+    }
+  }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
     if (follow)
@@ -206,6 +229,7 @@ class StoreSource final : public Source {
 
  private:
   const Context& context_;
+  const std::filesystem::path file_;
   storage::UpToDate current_;  // an older file is read from a copy that is brought up to date
   storage::Database db_;
 };

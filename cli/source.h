@@ -41,6 +41,10 @@ class Source {
   /// Throws: Error{kFailedPrecondition} for a sweep without tune and search.
   virtual ablate::v1::TuningResponse tuning(const std::string& sweep) = 0;
   virtual ablate::v1::WhyResponse why(const ablate::v1::WhyRequest& request) = 0;
+  virtual ablate::v1::CompareResponse compare(const ablate::v1::CompareRequest& request) = 0;
+  virtual ablate::v1::ProbesResponse probes(const ablate::v1::ProbesRequest& request) = 0;
+  /// Stores what probes found. Throws: Error{kUnavailable} for a results file that a scheduler has.
+  virtual void put_probes(const ablate::v1::PutProbesRequest& request) = 0;
   /// Calls `sink` for each run of the sweep's table and each metric, in table order.
   virtual void export_points(const std::string& name,
                              const std::function<void(const ablate::v1::ExportBlock&)>& sink) = 0;

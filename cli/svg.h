@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/table_renderer.h"
 #include "cli/terminal.h"
+#include "printing/table.h"
 
 /// What pictures of tables are drawn with.
 namespace abl::cli::pictures {
@@ -94,19 +94,19 @@ class Svg {
             std::string_view more = "") {
     body_ += fmt::format(
         "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"{}\"{}{}>{}</text>\n", at(x),
-        at(y), anchor, size, colour, bold ? " font-weight=\"bold\"" : "", more, html_text(text));
+        at(y), anchor, size, colour, bold ? " font-weight=\"bold\"" : "", more, printing::html_text(text));
   }
   void rectangle(double x, double y, double width, double height, std::string_view colour,
                  std::string_view title) {
     body_ += fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", at(x),
-        at(y), at(width), at(height), colour, html_text(title));
+        at(y), at(width), at(height), colour, printing::html_text(title));
   }
   void dot(double x, double y, double radius, std::string_view colour, std::string_view title) {
     body_ += fmt::format(
         "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" stroke=\"#fff\" "
         "stroke-width=\"1\"><title>{}</title></circle>\n",
-        at(x), at(y), at(radius), colour, html_text(title));
+        at(x), at(y), at(radius), colour, printing::html_text(title));
   }
   void area(const std::string& points, std::string_view colour) {
     body_ += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", points, colour);
@@ -116,7 +116,7 @@ class Svg {
     body_ += fmt::format(
         "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" "
         "stroke-linejoin=\"round\"{}><title>{}</title></polyline>\n",
-        points, colour, dashed(dash), html_text(title));
+        points, colour, dashed(dash), printing::html_text(title));
   }
   std::string page(double width, double height, std::string_view title) const {
     return fmt::format(
@@ -125,7 +125,7 @@ class Svg {
         "font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', "
         "sans-serif\">\n<title>{2}</title>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{3}</svg>\n",
-        std::lround(width), std::lround(height), html_text(title), body_);
+        std::lround(width), std::lround(height), printing::html_text(title), body_);
   }
 
  private:

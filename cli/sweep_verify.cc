@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +23,12 @@
 #include "base/file.h"
 #include "base/named_path.h"
 #include "cli/format.h"
-#include "cli/grid.h"
+#include "cli/scratch.h"
 #include "config/data/data_sets.h"
+#include "printing/grid.h"
 #include "protocol/events.h"
 #include "protocol/metrics.h"
+#include "protocol/probe_results.h"
 #include "protocol/trainer_program.h"
 
 namespace abl::cli {
@@ -62,7 +64,19 @@ json environment_of(const RunDetail& run) {
 
 }  // namespace
 
-void compute_as(const RunDetail& run, const RunFiles& files, protocol::VerifyCommand& command) {
+std::string file_in_memory(const char* name, const std::string& text) {
+  const int descriptor = ::memfd_create(name, 0);
+  if (descriptor < 0) throw system_error("cannot create a file in memory", errno);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto written = ::write(descriptor, text.data() + at, text.size() - at);
+    if (written < 0 && errno != EINTR) throw system_error("cannot write a file in memory", errno);
+    if (written > 0) at += static_cast<std::size_t>(written);
+  }
+  return fmt::format("/proc/self/fd/{}", descriptor);
+}
+
+void compute_on_data_as(const RunDetail& run, const std::string& data_root,
+                        protocol::VerifyCommand& command) {
   const json environment = environment_of(run);
   try {
     // what a run of several ranks says is its first rank's: the share of the threads, and its own GPU
@@ -77,23 +91,38 @@ void compute_as(const RunDetail& run, const RunFiles& files, protocol::VerifyCom
   }
   const json config = json::parse(run.config_json(), nullptr, false);
   const auto set = config.is_object() ? config.value(json::json_pointer{"/data/name"}, "") : "";
-  if (const auto* known = config::find_data_set(set); known && known->embedded && !files.data_root.empty())
+  if (const auto* known = config::find_data_set(set); known && known->embedded && !data_root.empty())
     throw Error{
         Code::kInvalidArgument,
         fmt::format("--data-root: run {} trained on {}, which the trainer draws itself: no folder is read",
                     run.summary().id(), set)};
   const json record = launch_record(run);
   const std::string data = record.value("data", "");
-  if (!files.data_root.empty())
-    command.data_root = files.data_root;
+  if (!data_root.empty())
+    command.data_root = data_root;
   else if (!data.empty())
     command.data_root = still_there(data, "the data", "--data-root FOLDER");
+}
+
+void compute_as(const RunDetail& run, const RunFiles& files, protocol::VerifyCommand& command) {
+  compute_on_data_as(run, files.data_root, command);
+  const json record = launch_record(run);
   command.weights = parse_named_paths(kWeightsFlag, files.weights);
   const json recorded = record.value("weights", json::object());
   for (const auto& [name, file] : recorded.items())
     if (!command.weights.contains(name))
       command.weights[name] = still_there(
           file.get<std::string>(), fmt::format("the file of the weights {}", name), "--weights NAME=FILE");
+}
+
+NamedPaths plugins_of(const RunDetail& run) {
+  NamedPaths plugins;
+  const json recorded = launch_record(run).value("weights", json::object());
+  for (const auto& [name, file] : recorded.items())
+    if (is_plugin(name))
+      plugins[name] = still_there(file.get<std::string>(), fmt::format("the plugin {}", name_of_file(name)),
+                                  "--plugin NAME=FILE");
+  return plugins;
 }
 
 namespace {
@@ -131,24 +160,6 @@ void hear(const std::string& line, Heard& heard) {
     heard.reason = end->reason;
   }
 }
-
-/// A folder that goes with the object.
-class Scratch {
- public:
-  Scratch() : name_{(fs::temp_directory_path() / "ablate-verify-XXXXXX").string()} {
-    if (!::mkdtemp(name_.data())) throw system_error("cannot make " + name_, errno);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(name_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  fs::path path() const { return name_; }
-
- private:
-  std::string name_;
-};
 
 /// Trains a trial from its start to its end.
 Heard train_again(const RunDetail& run, const RunFiles& files) {
@@ -295,6 +306,12 @@ std::vector<std::string> excuses_of(const RunDetail& run, const Heard& heard) {
   return excuses;
 }
 
+/// Whether an equal training has the same: neither of the machine, nor found by a probe, which is not run
+/// again.
+bool is_of_training(const std::string& metric) {
+  return !protocol::tells_of_the_machine(metric) && !protocol::is_probe_metric(metric);
+}
+
 void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table& table, const Heard& heard,
              Verified& verified) {
   verified.excuses = excuses_of(run, heard);
@@ -302,7 +319,7 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
   bool same = true, same_digits = true;
   for (const auto& entry : stored.series()) {
     const Series& series = entry.series();
-    if (protocol::tells_of_the_machine(series.name())) continue;
+    if (!is_of_training(series.name())) continue;
     const auto again = heard.points.find(series.name());
     std::string first;  // of a curve
     double most = 0;
@@ -326,7 +343,7 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
     if (row.id() != verified.row) continue;
     for (int i = 0; i < std::min(row.cells_size(), table.columns_size()); ++i) {
       const Column& column = table.columns(i);
-      if (column.kind() != Column::KIND_METRIC || protocol::tells_of_the_machine(column.source())) continue;
+      if (column.kind() != Column::KIND_METRIC || !is_of_training(column.source())) continue;
       for (const CellRun& value : row.cells(i).runs()) {
         if (value.run() != run.summary().id()) continue;
         const auto curve = heard.points.find(column.source());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/named_path.h"
 #include "cli/context.h"
 #include "cli/source.h"
 #include "protocol/command_line.h"
@@ -20,6 +21,15 @@ struct RunFiles {
 /// Lets the trainer compute as a run did: threads and device that it said, data and weights that its worker
 /// had, or those that `files` names. Throws: Error with the flag that names another place where one is gone.
 void compute_as(const ablate::v1::RunDetail& run, const RunFiles& files, protocol::VerifyCommand& command);
+
+/// The same without weights that its recipe names, for what does not train.
+void compute_on_data_as(const ablate::v1::RunDetail& run, const std::string& data_root,
+                        protocol::VerifyCommand& command);
+/// The plugin that it had, where its worker kept where that is; empty: it had none.
+NamedPaths plugins_of(const ablate::v1::RunDetail& run);
+
+/// A file in memory that the program which takes our place can read too. Returns: its path.
+std::string file_in_memory(const char* name, const std::string& text);
 
 /// Some completed trials of a sweep, chosen by a seed: the same ones each time.
 struct Sample {

@@ -14,11 +14,13 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/source.h"
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
+#include "cli/tables.h"
+#include "printing/sheet.h"
 
 namespace abl::cli {
 namespace {
+
+using printing::TableFormat;
 
 constexpr std::string_view kOpen = "<!--", kClose = "-->";
 constexpr std::size_t kMostShown = 200;  // differences
@@ -103,8 +105,8 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
       value = words[++i];
     }
     try {
-      if (word == "--format") table.format = table_format(value);
-      if (word == "--columns") table.options.shown = shown_named(value);
+      if (word == "--format") table.format = printing::table_format(value);
+      if (word == "--columns") table.options.shown = printing::shown_named(value);
     } catch (const Error& error) {
       bad_marker(file, line, error.what());
     }
@@ -367,9 +369,9 @@ std::vector<TableDifference> markdown_differences(const MarkedTable& table,
 std::pair<std::string, std::vector<std::size_t>> rendered_anew(Source& source, const MarkedTable& marked) {
   const auto table = source.table(marked.sweep, 0, marked.stats, marked.stats || marked.long_form);
   if (!marked.tuning && !table.search())
-    return {render_table(table, marked.format, nullptr, marked.options) +
-                (marked.stats ? statistics_text(table) : ""),
-            sheet_of(table, marked.options.shown).naming};
+    return {printing::render_table(table, marked.format, nullptr, marked.options) +
+                (marked.stats ? printing::statistics_text(table) : ""),
+            printing::sheet_of(table, marked.options).naming};
   if (marked.stats || !marked.options.shown.empty() || marked.format == TableFormat::kLatex ||
       marked.format == TableFormat::kHtml)
     throw Error{
@@ -378,7 +380,7 @@ std::pair<std::string, std::vector<std::size_t>> rendered_anew(Source& source, c
                     "--columns",
                     marked.sweep)};
   const auto points = source.tuning(marked.sweep);
-  return {tuning_text(points, marked.format, nullptr),
+  return {printing::tuning_text(points, marked.format, nullptr),
           points.search() ? std::vector<std::size_t>{0} : std::vector<std::size_t>{0, 1}};
 }
 

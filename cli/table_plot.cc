@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "cli/format.h"
 #include "cli/svg.h"
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
+#include "cli/tables.h"
 #include "cli/terminal.h"
+#include "printing/sheet.h"
 #include "storage/table.h"
 #include "views/comparison.h"
 
@@ -28,6 +28,9 @@ using ablate::v1::TableRow;
 using pictures::at, pictures::Axis, pictures::cut, pictures::kBaseline, pictures::kColours, pictures::kDashes,
     pictures::kFaint, pictures::kFont, pictures::kInk, pictures::kMargin, pictures::kRowHeight,
     pictures::kRule, pictures::kSmall, pictures::Svg, pictures::width_of;
+using printing::heading_of;
+using printing::is_metric;
+using printing::unit_of;
 
 /// A row as it is drawn: its value in the column's unit, and the interval of its mean.
 struct DrawnRow {

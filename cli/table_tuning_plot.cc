@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "cli/svg.h"
-#include "cli/table_renderer.h"
+#include "cli/tables.h"
 
 namespace abl::cli {
 namespace {

@@ -7,23 +7,28 @@
 #include <string_view>
 #include <vector>
 
+#include "printing/medium.h"
+
 namespace abl::cli {
 
-enum class Style { kBold, kDim, kUnderline, kRed, kGreen, kYellow, kCyan };
+using printing::display_width;
+using printing::fit;
+using printing::pad;
+using printing::Style;
 
 /// An output stream as seen by people: how wide, whether it can be redrawn, whether it takes colours.
 /// Colours are off when the stream is no terminal, when NO_COLOR is set and not empty, or when TERM is
 /// "dumb".
-class Terminal {
+class Terminal final : public printing::Medium {
  public:
   explicit Terminal(FILE* stream);
   /// With properties given; for tests.
   Terminal(FILE* stream, bool interactive, bool colour, int width, int height);
 
   bool interactive() const { return interactive_; }
-  int width() const;   ///< columns; 0 when it is no terminal: no limit
-  int height() const;  ///< rows; 0 when it is no terminal
-  std::string paint(Style style, std::string_view text) const;
+  bool colour() const override { return colour_; }
+  int width() const override;               ///< columns; 0 when it is no terminal: no limit
+  int height() const;                       ///< rows; 0 when it is no terminal
   void line(std::string_view text) const;   ///< writes it with a newline, and flushes
   void write(std::string_view text) const;  ///< writes it as it is, and flushes
 
@@ -32,13 +37,6 @@ class Terminal {
   bool interactive_, colour_;
   int width_ = 0, height_ = 0;  // 0: ask the terminal each time, since people resize windows
 };
-
-/// Columns that a text takes on a terminal; escape sequences take none.
-int display_width(std::string_view text);
-/// Cut to `width` columns, the last one "…" when something was cut; escape sequences are kept.
-std::string fit(std::string_view text, int width);
-/// Padded with spaces to `width` columns, on the left when `right_aligned`.
-std::string pad(std::string_view text, int width, bool right_aligned = false);
 
 /// "█████░░░░░", `width` columns.
 std::string bar(double fraction, int width);

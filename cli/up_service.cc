@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/named_path.h"
 #include "base/nearest_name.h"
+#include "base/plugin_library.h"
 #include "cli/client.h"
 #include "cli/port.h"
 #include "cli/stop_signals.h"
@@ -57,6 +58,7 @@ launchers::LocalOptions local_options(const Context& context, const UpOptions& o
           .threads = options.threads,
           .data = parse_named_paths(kDataFlag, options.data),
           .weights = parse_named_paths(kWeightsFlag, options.weights),
+          .plugins = parse_named_paths(kPluginFlag, options.plugins),
           .allow_commands = options.allow_commands,
           .log_format = log_format()};
 }
@@ -171,12 +173,14 @@ void ask_worker(const Context& context, const UpOptions& options) {
 }
 
 void check_up(const Context& context, const UpOptions& options) {
+  add_formats(options.formats);  // for the programs that this one starts
   const auto data = parse_named_paths(kDataFlag, options.data);
   const auto weights = parse_named_paths(kWeightsFlag, options.weights);
   doubt_names(context, kDataFlag, data, known_data());
   doubt_names(context, kWeightsFlag, weights, known_weights());
   expect_there(kDataFlag, data);
   expect_there(kWeightsFlag, weights);
+  expect_there(kPluginFlag, parse_named_paths(kPluginFlag, options.plugins));
   expect_programs();
   ask_worker(context, options);
   make_home(context);

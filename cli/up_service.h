@@ -17,6 +17,8 @@ struct UpOptions {
   int slots = 0, threads = 0;        ///< 0: the worker decides
   std::vector<std::string> data;     ///< NAME=FOLDER
   std::vector<std::string> weights;  ///< NAME=FILE
+  std::vector<std::string> plugins;  ///< NAME=FILE
+  std::vector<std::string> formats;  ///< files
   bool allow_commands = false;
   bool operator==(const UpOptions&) const = default;
 };

@@ -15,9 +15,9 @@
 #include "cli/format.h"
 #include "cli/shown.h"
 #include "cli/source.h"
-#include "cli/table_renderer.h"
 #include "cli/watch_screen.h"
 #include "cli/words.h"
+#include "printing/table.h"
 #include "views/json.h"
 
 namespace abl::cli {
@@ -76,9 +76,10 @@ class Watcher {
  private:
   std::string last_word() const {
     const Table table = whole_table();
-    if (!table.search()) return render_table(shown(table, context_.out), TableFormat::kText, &context_.out);
+    if (!table.search())
+      return printing::render_table(shown(table, context_.out), printing::TableFormat::kText, &context_.out);
     const auto points = open_source(context_)->tuning(table.sweep());
-    return tuning_text(shown(points, context_.out), TableFormat::kText, &context_.out);
+    return printing::tuning_text(shown(points, context_.out), printing::TableFormat::kText, &context_.out);
   }
   Table whole_table() const {
     return screen_.table().left_out() == 0 ? screen_.table()

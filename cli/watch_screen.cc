@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "cli/format.h"
-#include "cli/grid.h"
-#include "cli/row_names.h"
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
 #include "cli/words.h"
+#include "printing/grid.h"
+#include "printing/row_names.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
 #include "storage/table.h"
 
 namespace abl::cli {
@@ -49,7 +49,7 @@ std::optional<double> eta_of(const auto& message) {
 /// As the table has it.
 std::string value_text(const Column& column, double value) {
   const auto digits = column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt;
-  return storage::format_cell(value, {}, digits, unit_of(column));
+  return storage::format_cell(value, {}, digits, printing::unit_of(column));
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -195,16 +195,17 @@ std::set<std::string> WatchScreen::reasons() const {
 /// A line for each running trial: which it is, its metrics, and then how far it is.
 std::vector<std::string> WatchScreen::running(const Terminal& terminal) const {
   enum Rank { kSteps = 1, kRate, kWorker, kBar };
-  const RowNames names{table()};
-  std::vector<Grid::Column> columns = names.short_columns();
+  const printing::RowNames names{table()};
+  std::vector<printing::Grid::Column> columns = names.short_columns();
   columns.push_back({.heading = "seed", .right_aligned = true});
-  for (const auto& column : metrics()) columns.push_back({.heading = name_of(column), .right_aligned = true});
+  for (const auto& column : metrics())
+    columns.push_back({.heading = printing::name_of(column), .right_aligned = true});
   columns.push_back({.heading = "step", .right_aligned = true, .rank = kSteps});
   columns.push_back({.heading = "ETA", .right_aligned = true});
   columns.push_back({.heading = "rate", .right_aligned = true, .rank = kRate});
   columns.push_back({.heading = "worker", .rank = kWorker});
   columns.push_back({.heading = "", .rank = kBar});
-  Grid grid{columns};
+  printing::Grid grid{columns};
   for (const auto& [key, trial] : trials_) {
     if (!is_under_way(trial)) continue;
     std::vector<std::string> cells = names.short_cells(trial.row());
@@ -237,7 +238,7 @@ std::vector<std::string> WatchScreen::lines(const Terminal& terminal) const {
   for (const auto& reason : waiting()) lines.push_back(terminal.paint(Style::kDim, reason));
   if (!trouble().empty()) lines.push_back(terminal.paint(Style::kRed, "note: " + trouble()));
   lines.emplace_back();
-  std::ranges::copy(table_lines(table(), &terminal), std::back_inserter(lines));
+  std::ranges::copy(printing::table_lines(table(), &terminal), std::back_inserter(lines));
   return lines;
 }
 

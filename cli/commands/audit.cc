@@ -7,9 +7,9 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/shown.h"
 #include "cli/words.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -34,7 +34,7 @@ Run declare_audit(CLI::App& app, Context& context) {
       context.out.line("nobody has changed anything yet");
       return kExitOk;
     }
-    Grid grid{{{"when"}, {"who"}, {"token"}, {"what"}, {"on what"}, {"outcome"}}};
+    printing::Grid grid{{{"when"}, {"who"}, {"token"}, {"what"}, {"on what"}, {"outcome"}}};
     const auto printable_list = shown(list, context.out);
     for (const auto& line : printable_list.lines())
       grid.add(

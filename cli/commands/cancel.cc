@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "cli/client.h"
@@ -10,12 +13,32 @@ namespace abl::cli {
 namespace {
 
 Run declare_cancel(CLI::App& app, Context& context) {
-  auto request = std::make_shared<ablate::v1::SweepRequest>();
-  add_sweep(app, *request->mutable_sweep());
+  struct Flags {
+    std::string sweep;
+    std::optional<std::string> row;
+    std::optional<std::int64_t> seed;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_sweep(app, flags->sweep);
+  app.add_option("--row", flags->row, "Cancel only one trial: of this row, with --seed")->type_name("ROW");
+  app.add_option("--seed", flags->seed, "The seed of that trial")->type_name("SEED");
   add_scheduler(app, context);
-  return [&context, request]() -> int {
+  return [&context, flags]() -> int {
+    if (flags->row.has_value() != flags->seed.has_value())
+      throw Error{Code::kInvalidArgument, "--row and --seed are used together: expected both or neither"};
     Client client{context};
-    const auto sweep = client.call(&ablate::v1::Sweeps::Stub::CancelSweep, *request);
+    ablate::v1::SweepSummary sweep;
+    if (flags->row) {  // also an empty one, of a script's unset variable: not the whole sweep
+      ablate::v1::CancelTrialRequest request;
+      request.set_sweep(flags->sweep);
+      request.set_row(*flags->row);
+      request.set_seed(*flags->seed);
+      sweep = client.call(&ablate::v1::Sweeps::Stub::CancelTrial, request);
+    } else {
+      ablate::v1::SweepRequest request;
+      request.set_sweep(flags->sweep);
+      sweep = client.call(&ablate::v1::Sweeps::Stub::CancelSweep, request);
+    }
     if (context.json)
       context.print_json(sweep);
     else
@@ -29,7 +52,7 @@ Run declare_cancel(CLI::App& app, Context& context) {
 extern const Command kCancelCommand{
     .place = 110,
     .name = "cancel",
-    .summary = "Cancel a sweep; stored results stay",
+    .summary = "Cancel a sweep, or one trial of it; stored results stay",
     .example = "ablate cancel msf-sharing",
     .declare = declare_cancel,
 };

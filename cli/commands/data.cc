@@ -12,12 +12,14 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/pieces.h"
+#include "base/plugin_library.h"
 #include "base/sha256.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
+#include "cli/scratch.h"
 #include "cli/shown.h"
+#include "printing/grid.h"
 #include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 
@@ -57,14 +59,14 @@ std::string standing(const DataName& name, const DataOnWorker& worker) {
 std::string data_text(const ListDataResponse& list, const Terminal& terminal) {
   if (list.names().empty()) return "no data sets: workers name theirs with --data NAME=FOLDER\n";
   const Time now = SystemClock{}.now();
-  Grid grid{{{"name"},
-             {"results are of"},
-             {"since"},
-             {"results", true},
-             {"waiting", true},
-             {"worker"},
-             {"has"},
-             {"where"}}};
+  printing::Grid grid{{{"name"},
+                       {"results are of"},
+                       {"since"},
+                       {"results", true},
+                       {"waiting", true},
+                       {"worker"},
+                       {"has"},
+                       {"where"}}};
   for (const DataName& name : list.names()) {
     std::string results = fmt::format("{}", name.trials());
     if (name.other_trials() > 0) results += fmt::format(" + {} of another", name.other_trials());
@@ -91,26 +93,6 @@ std::string data_text(const ListDataResponse& list, const Terminal& terminal) {
         fmt::format("depot: {:.1f} of {:.1f} MiB\n", in_mib(list.depot_bytes()), in_mib(list.depot_limit()));
   return text;
 }
-
-/// A folder for a packed file, which goes with this.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "ablate-push-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw system_error("cannot create " + name, errno);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 nlohmann::json fingerprint_by_trainer(const protocol::DataCommand& command) {
   const fs::path trainer = protocol::find_trainer();
@@ -167,7 +149,7 @@ int push_data(Context& context, const std::string& name, const std::string& path
     throw Error{Code::kFailedPrecondition,
                 "this scheduler has no depot (ablate-scheduler --depot-limit-mib): start workers with --data "
                 "NAME=PATH instead"};
-  ScratchFolder scratch;
+  Scratch scratch;
   fs::path file = fs::absolute(path);
   std::string fingerprint;
   if (fs::is_directory(file)) {
@@ -285,6 +267,7 @@ int remove_data(Context& context, const std::string& name, bool yes) {
 
 struct DataFlags {
   protocol::DataCommand trainer;
+  std::vector<std::string> formats;
   std::string data, value, from;  // of the commands that ask the scheduler
   std::uint64_t limit_mib = 2048;
   bool yes = false;
@@ -304,6 +287,7 @@ struct DataFlags {
     throw Error{Code::kInvalidArgument,
                 "data check takes no --output, --bound, --raw or --verbatim: 'data pack' does"};
   command.json = json;
+  add_formats(flags.formats);
   protocol::become_trainer(command.arguments());
 }
 
@@ -353,6 +337,10 @@ Run declare_data(CLI::App& app, Context& context) {
   app.add_option(flag::kThreads, command.threads, "check, pack: decoder threads [one per core]")
       ->type_name("N")
       ->check(whole_number(1, 1024));
+  app.add_option("--format", flags->formats,
+                 "check, pack: a data format of your own (docs/plugins.md); repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--limit-mib", flags->limit_mib, "push: refuse a packed file of more than N MiB")
       ->type_name("N")
       ->check(whole_number(1, 1 << 30))

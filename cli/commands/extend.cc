@@ -8,6 +8,7 @@
 #include "cli/budget.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/dashboard_link.h"
 #include "cli/format.h"
 #include "cli/provenance.h"
 #include "cli/shown.h"
@@ -101,6 +102,7 @@ Run declare_extend(CLI::App& app, Context& context) {
     if (!asks)
       for (const auto& note : said.notes()) context.note(note);
     context.out.line(fmt::format("follow it with: ablate watch {}", said.sweep().name()));
+    print_dashboard_link(context, client, said.sweep().name());
     return kExitOk;
   };
 }

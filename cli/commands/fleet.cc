@@ -9,8 +9,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/shown.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -32,20 +32,20 @@ std::string fleet_text(const ablate::v1::FleetStatus& fleet, const Terminal& ter
   std::string text;
   if (fleet.dry_run()) text += "dry run: nothing is submitted or ended\n";
   if (!fleet.trouble().empty()) text += terminal.paint(Style::kYellow, fleet.trouble()) + "\n";
-  Grid queues{{{"queue"},
-               {"launcher"},
-               {"pilots", true},
-               {"min", true},
-               {"max", true},
-               {"GPU hours", true},
-               {"state"}}};
+  printing::Grid queues{{{"queue"},
+                         {"launcher"},
+                         {"pilots", true},
+                         {"min", true},
+                         {"max", true},
+                         {"GPU hours", true},
+                         {"state"}}};
   for (const auto& queue : fleet.queues())
     queues.add(
         {queue.name(), queue.launcher(), std::to_string(queue.pilots_size()),
          std::to_string(queue.min_workers()), std::to_string(queue.max_workers()), hours_text(queue),
          queue.paused().empty() ? queue.why() : terminal.paint(Style::kYellow, "paused: " + queue.paused())});
   text += queues.text(&terminal);
-  Grid pilots{{{"pilot"}, {"queue"}, {"state"}, {"worker"}, {"machine"}, {"ran", true}, {"why"}}};
+  printing::Grid pilots{{{"pilot"}, {"queue"}, {"state"}, {"worker"}, {"machine"}, {"ran", true}, {"why"}}};
   bool any = false;
   for (const auto& queue : fleet.queues())
     for (const auto& pilot : queue.pilots()) {

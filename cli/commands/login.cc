@@ -10,28 +10,16 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "access/listen_address.h"
 #include "access/token.h"
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/dashboard_link.h"
 #include "cli/logins.h"
 #include "cli/words.h"
 
 namespace abl::cli {
 namespace {
-
-/// Where one finds the dashboard from here, of a scheduler that is reached at "gpu-head:7071" and says where
-/// it listens: "https://0.0.0.0:8571/". Empty: nobody does from here.
-std::string dashboard_at(const std::string& address, const std::string& listens) {
-  const auto port = listens.rfind(':');
-  if (listens.empty() || port == std::string::npos) return {};
-  const std::string_view host = std::string_view{listens}.substr(0, port);
-  const std::string reached = address.substr(0, address.rfind(':'));
-  if ((host == "https://127.0.0.1" || host == "https://[::1]") && !access::is_loopback(reached)) return {};
-  const bool anywhere = host == "https://0.0.0.0" || host == "https://[::]";
-  return anywhere ? "https://" + reached + listens.substr(port) : listens;
-}
 
 /// Nothing that is typed shows on the terminal while this lives. Ctrl-C waits until it shows again.
 class WithoutEcho {

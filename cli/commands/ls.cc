@@ -8,10 +8,10 @@
 #include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -58,11 +58,11 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
   if (list.sweeps().empty()) return "no sweeps yet: submit one with 'ablate submit FILE'\n";
   const bool lacks =
       std::ranges::any_of(list.sweeps(), [](const auto& sweep) { return sweep.trials().unfilled() > 0; });
-  std::vector<Grid::Column> columns{{"sweep"},     {"state"},          {"trials", true},
-                                    {"progress"},  {"running", true},  {"failed", true},
-                                    {"ETA", true}, {"submitted", true}};
-  if (lacks) columns.insert(columns.begin() + 6, Grid::Column{"missing", true});
-  Grid grid{columns};
+  std::vector<printing::Grid::Column> columns{{"sweep"},     {"state"},          {"trials", true},
+                                              {"progress"},  {"running", true},  {"failed", true},
+                                              {"ETA", true}, {"submitted", true}};
+  if (lacks) columns.insert(columns.begin() + 6, printing::Grid::Column{"missing", true});
+  printing::Grid grid{columns};
   const Time now = SystemClock{}.now();
   for (const auto& sweep : list.sweeps()) {
     const auto& trials = sweep.trials();

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/paper_sweeps.h"
 #include "cli/shown.h"
 #include "cli/sweep_checks.h"
-#include "cli/table_renderer.h"
 #include "planning/plan.h"
 #include "planning/printed_table.h"
 #include "planning/validate.h"
+#include "printing/grid.h"
+#include "printing/table.h"
 #include "storage/count_store.h"
 #include "storage/database.h"
 #include "views/convert.h"
@@ -113,15 +113,15 @@ ordered_json json_of(const Listed& listed) {
 
 std::string list_text(const std::vector<Listed>& all, const Terminal& out) {
   enum Rank { kTitle = 1, kFree, kData };
-  Grid grid{{{.heading = "table"},
-             {.heading = "rows", .right_aligned = true},
-             {.heading = "can be trained", .right_aligned = true},
-             {.heading = "models", .right_aligned = true},
-             {.heading = "trials stored", .right_aligned = true},
-             {.heading = "GPU hours left", .right_aligned = true},
-             {.heading = "data", .least = 8, .rank = kData},
-             {.heading = "free", .least = 6, .rank = kFree},
-             {.heading = "title", .least = 12, .rank = kTitle}}};
+  printing::Grid grid{{{.heading = "table"},
+                       {.heading = "rows", .right_aligned = true},
+                       {.heading = "can be trained", .right_aligned = true},
+                       {.heading = "models", .right_aligned = true},
+                       {.heading = "trials stored", .right_aligned = true},
+                       {.heading = "GPU hours left", .right_aligned = true},
+                       {.heading = "data", .least = 8, .rank = kData},
+                       {.heading = "free", .least = 6, .rank = kFree},
+                       {.heading = "title", .least = 12, .rank = kTitle}}};
   std::size_t trained = 0, rows = 0;
   for (const Listed& listed : all) {
     rows += listed.rows, trained += listed.trained;
@@ -161,7 +161,8 @@ std::string detail_text(const Listed& listed, const v1::Table& table, const Cont
     line("GPU hours", listed.plan.has_gpu_hours() ? gpu_hours(listed) + " left, estimated"
                                                   : "not known: 'ablate plan --measure' measures");
   }
-  return text + "\n" + render_table(shown(table, context.out), TableFormat::kText, &context.out);
+  return text + "\n" +
+         printing::render_table(shown(table, context.out), printing::TableFormat::kText, &context.out);
 }
 
 Run declare_papers(CLI::App& app, Context& context) {

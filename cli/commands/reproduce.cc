@@ -81,7 +81,7 @@ std::string missing(const Needs& needs, const std::set<std::string>& data,
   }
   if (!from.empty()) from = fmt::format(" ({})", from);
   for (const auto& name : needs.weights)
-    if (!weights.contains(name)) flags += fmt::format(" --weights {}=FILE", name);
+    if (!weights.contains(name)) flags += " " + flag_of_file(name);
   if (flags.empty()) return "";
   return fmt::format("{} what it needs{}: expected{}{}",
                      running ? "no connected worker has" : "this machine was not told where it has", from,

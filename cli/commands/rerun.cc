@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/dashboard_link.h"
 #include "cli/format.h"
 #include "cli/words.h"
 
@@ -26,12 +27,13 @@ Run declare_rerun(CLI::App& app, Context& context) {
       throw Error{Code::kFailedPrecondition,
                   fmt::format("no trial of {} is completed: 'ablate retry {}' runs failed ones again",
                               rows->size() == 1 ? "row " + rows->front() : "these rows", request->sweep())};
-    if (context.json)
+    if (context.json) {
       context.print_json(response);
-    else
-      context.out.line(fmt::format("{} in place of completed ones; {}",
-                                   plural(response.retried(), "new trial"),
-                                   summary_text(response.sweep(), context.out)));
+      return kExitOk;
+    }
+    context.out.line(fmt::format("{} in place of completed ones; {}", plural(response.retried(), "new trial"),
+                                 summary_text(response.sweep(), context.out)));
+    print_dashboard_link(context, client, response.sweep().name());
     return kExitOk;
   };
 }

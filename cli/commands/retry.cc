@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/dashboard_link.h"
 #include "cli/format.h"
 #include "cli/words.h"
 
@@ -16,6 +17,10 @@ Run declare_retry(CLI::App& app, Context& context) {
   auto request = std::make_shared<ablate::v1::RetrySweepRequest>();
   add_sweep(app, *request->mutable_sweep());
   app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
+  app.add_option_function<std::int64_t>(
+         "--seed", [request](std::int64_t seed) { request->set_seed(seed); },
+         "Only that row's trial with this seed")
+      ->type_name("SEED");
   app.add_flag_callback(
       "--held", [request] { request->set_only_held(true); },
       "Only held trials: those whose workers kept dying while running nothing else, and those that share "
@@ -31,13 +36,17 @@ Run declare_retry(CLI::App& app, Context& context) {
     if (int{request->only_held()} + int{request->unfilled()} + int{request->before_mend()} > 1)
       throw Error{Code::kInvalidArgument,
                   "--held, --missing and --before-mend exclude each other: expected one of them"};
+    if (request->has_seed() && request->row().empty())
+      throw Error{Code::kInvalidArgument, "--seed requires --row"};
     Client client{context};
     const auto response = client.call(&ablate::v1::Sweeps::Stub::RetrySweep, *request);
-    if (context.json)
+    if (context.json) {
       context.print_json(response);
-    else
-      context.out.line(fmt::format("{} requeued; {}", plural(response.retried(), "trial"),
-                                   summary_text(response.sweep(), context.out)));
+      return kExitOk;
+    }
+    context.out.line(fmt::format("{} requeued; {}", plural(response.retried(), "trial"),
+                                 summary_text(response.sweep(), context.out)));
+    print_dashboard_link(context, client, response.sweep().name());
     return kExitOk;
   };
 }

@@ -12,12 +12,12 @@
 #include "cli/budget.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/provenance.h"
-#include "cli/row_names.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
+#include "printing/grid.h"
+#include "printing/row_names.h"
 #include "views/json.h"
 
 namespace abl::cli {
@@ -74,18 +74,18 @@ constexpr int kLeastOfANote = 16, kLeastOfAnId = 6;
 enum Rank { kWorker = 1, kStep, kAttempt };  // what a narrow terminal leaves out, the last of these first
 
 /// `ids`: of the rows, where a terminal may cut them.
-Grid empty_grid(const std::vector<std::string>& ids = {}) {
-  return Grid{{{.heading = "row", .least = least_of_names(ids, kLeastOfAnId)},
-               {"seed", true},
-               {"state"},
-               {"run", true},
-               {.heading = "attempt", .right_aligned = true, .rank = kAttempt},
-               {.heading = "worker", .rank = kWorker},
-               {.heading = "step", .right_aligned = true, .rank = kStep},
-               {.heading = "why", .least = kLeastOfANote}}};
+printing::Grid empty_grid(const std::vector<std::string>& ids = {}) {
+  return printing::Grid{{{.heading = "row", .least = printing::least_of_names(ids, kLeastOfAnId)},
+                         {"seed", true},
+                         {"state"},
+                         {"run", true},
+                         {.heading = "attempt", .right_aligned = true, .rank = kAttempt},
+                         {.heading = "worker", .rank = kWorker},
+                         {.heading = "step", .right_aligned = true, .rank = kStep},
+                         {.heading = "why", .least = kLeastOfANote}}};
 }
 
-void add_trials(Grid& grid, const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
+void add_trials(printing::Grid& grid, const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
   for (const auto& trial : sweep.trials())
     grid.add({trial.row(), fmt::format("{}", trial.seed()), painted(trial.state(), terminal),
               trial.run() ? fmt::format("{}", trial.run()) : "",
@@ -156,7 +156,7 @@ std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& term
 std::string terminal_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
   std::vector<std::string> ids;
   for (const auto& trial : sweep.trials()) ids.push_back(trial.row());
-  Grid grid = empty_grid(ids);
+  printing::Grid grid = empty_grid(ids);
   add_trials(grid, sweep, terminal);
   const bool cut = terminal.width() > 0 && std::ranges::any_of(grid.lines(), [&](const std::string& line) {
                      return display_width(line) > terminal.width();
@@ -176,7 +176,7 @@ std::string terminal_text(const ablate::v1::SweepDetail& sweep, const Terminal& 
 
 /// Everything, page by page: a sweep may have 100,000 trials.
 void write_text(const Context& context, Source& source, const std::string& name) {
-  Grid grid = empty_grid();
+  printing::Grid grid = empty_grid();
   for (std::optional<std::uint32_t> first = 0; first;) {
     const auto page = source.rows(name, *first);
     if (*first == 0) context.out.write(head_text(page, context.out));

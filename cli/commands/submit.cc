@@ -14,6 +14,7 @@
 #include "cli/budget.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/dashboard_link.h"
 #include "cli/format.h"
 #include "cli/shown.h"
 #include "cli/sweep_checks.h"
@@ -166,6 +167,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     for (const auto& line : why_it_waits(client, response.sweep(), context.out)) context.out.line(line);
     if (response.sweep().state() != SWEEP_STATE_CANCELLED && response.sweep().state() != SWEEP_STATE_HELD)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
+    print_dashboard_link(context, client, response.sweep().name());
     return kExitOk;
   };
 }

@@ -12,16 +12,23 @@
 #include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/format.h"
+#include "cli/row_curves.h"
 #include "cli/shown.h"
 #include "cli/source.h"
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
+#include "cli/tables.h"
+#include "printing/selection.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
 #include "views/comparison.h"
 
 namespace abl::cli {
 namespace {
 
 namespace v1 = ablate::v1;
+using printing::is_metric;
+using printing::kTableFormats;
+using printing::table_format;
+using printing::TableFormat;
 
 constexpr std::uint32_t kMostOnATerminal = 1000;  // rows
 constexpr int kMostRunsDrawn = 2000;              // whose points are read one after the other
@@ -29,8 +36,14 @@ constexpr int kMostRunsDrawn = 2000;              // whose points are read one a
 struct Flags {
   std::string sweep, format = "text", columns, plot, y, x, output, check;
   bool stats = false, tuning = false, long_form = false, write = false;
-  TableOptions options;
+  printing::TableOptions options;
+  printing::Selection selection;
 };
+
+bool selects(const printing::Selection& selection) {
+  return !selection.sort.empty() || !selection.without.empty() || selection.complete ||
+         !selection.find.empty();
+}
 
 [[noreturn]] void reject(const std::string& message) { throw Error{Code::kInvalidArgument, message}; }
 
@@ -55,61 +68,18 @@ bool has_numbers(const v1::Column& column) {
          column.kind() == v1::Column::KIND_EXPRESSION;
 }
 
-/// A seed's points. From where it is not finite to its end it diverged; before, a point may lack.
-void add_seed(const v1::Series& series, Curve& curve) {
-  int end = series.steps_size();
-  while (end > 0 && !std::isfinite(series.values(end - 1))) --end;
-  if (end < series.steps_size())
-    curve.diverged_at = std::min(series.steps(end), curve.diverged_at.value_or(series.steps(end)));
-  for (int i = 0; i < end; ++i)
-    if (std::isfinite(series.values(i)))
-      curve.points[series.steps(i)].push_back(series.values(i));
-    else
-      curve.gaps.insert(series.steps(i));
-}
-
 std::string draw_curves(Source& source, const v1::Table& table, const std::string& asked) {
   std::string metric = asked;
   for (const auto& column : table.columns())
     if (column.kind() == v1::Column::KIND_METRIC && (column.name() == asked || metric.empty()))
       metric = column.source();
-  std::vector<Curve> curves;
-  std::map<std::string, std::size_t> places;
-  std::map<std::string, int> labels;
-  for (const auto& row : table.rows()) ++labels[row.label()];
-  for (const auto& row : table.rows()) {
-    places[row.id()] = curves.size();
-    const bool repeats = labels[row.label()] > 1 && row.label() != row.id();
-    curves.push_back({.row = row.id(),
-                      .label = row.label().empty() ? row.id()
-                               : repeats           ? row.id() + ": " + row.label()
-                                                   : row.label(),
-                      .baseline = views::is_baseline(table, row),
-                      .points = {}});
-  }
-  std::set<std::string> said;
-  const auto sweep = source.sweep(table.sweep());
-  if (sweep.trials_size() > kMostRunsDrawn)
-    reject(fmt::format("{} has {} trials: too many curves for a picture; expected at most {}", table.sweep(),
-                       sweep.trials_size(), kMostRunsDrawn));
-  for (const auto& trial : sweep.trials()) {
-    const auto place = places.find(trial.row());
-    const bool counts =
-        trial.state() == v1::TRIAL_STATE_COMPLETED || trial.state() == v1::TRIAL_STATE_RUNNING;
-    if (trial.run() == 0 || place == places.end() || !counts) continue;
-    const auto points = source.metrics(trial.run());
-    for (const auto& run : points.series()) {
-      said.insert(run.series().name());
-      if (run.series().name() != metric) continue;
-      add_seed(run.series(), curves[place->second]);
-    }
-  }
-  if (!said.empty() && !said.contains(metric)) {
-    const std::vector<std::string> names{said.begin(), said.end()};
+  const RowCurves all = row_curves(source, table, {metric}, kMostRunsDrawn);
+  if (!all.said.empty() && !all.said.contains(metric)) {
+    const std::vector<std::string> names{all.said.begin(), all.said.end()};
     reject(fmt::format("--y: no run has said '{}'; expected {}{}", metric, any_of(names),
                        did_you_mean(metric, names)));
   }
-  return curves_svg(table, metric, curves);
+  return curves_svg(table, metric, all.metrics.at(metric));
 }
 
 std::string draw(const Context& context, const Flags& flags) {
@@ -189,7 +159,8 @@ void check_flags(const Context& context, const Flags& flags, bool formatted) {
     if (!flags.sweep.empty())
       reject(fmt::format("--check reads from FILE which sweeps to compare; expected no SWEEP, got '{}'",
                          flags.sweep));
-    if (formatted || !flags.plot.empty() || !flags.output.empty() || flags.stats || !flags.columns.empty())
+    if (formatted || !flags.plot.empty() || !flags.output.empty() || flags.stats || !flags.columns.empty() ||
+        selects(flags.selection))
       reject(
           "--check reads formats and columns from FILE as well; expected no other flag than --write, --store "
           "and --json");
@@ -209,6 +180,10 @@ void check_flags(const Context& context, const Flags& flags, bool formatted) {
     reject("--plot tuning draws the metric that points were chosen by: expected no --y");
   if (flags.tuning && (flags.stats || !flags.plot.empty() || !flags.columns.empty() || flags.long_form))
     reject("--tuning shows points and not rows: expected no --stats, --plot, --columns or --long beside it");
+  if ((flags.tuning || !flags.plot.empty()) && selects(flags.selection))
+    reject(
+        "--sort, --without, --complete and --find apply to printed tables only: expected no --tuning or "
+        "--plot");
   const TableFormat format = table_format(flags.format);
   if (flags.tuning) expect_form_of_points(format);
   if (flags.stats && format != TableFormat::kText && format != TableFormat::kCsv &&
@@ -240,6 +215,18 @@ Run declare_table(CLI::App& app, Context& context) {
       "value,n,paper]");
   app.add_flag("--long", flags->long_form,
                "Print one line for each row, even where the sweep file asks for a pivot");
+  app.add_option("--sort", flags->selection.sort,
+                 "Sort rows by this column, or in descending order by -COLUMN; by COLUMN.paper, the paper's "
+                 "values, or by row, their ids [the file's order]")
+      ->type_name("COLUMN");
+  app.add_option("--without", flags->selection.without, "Leave these columns out")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COLUMN,…");
+  app.add_flag("--complete", flags->selection.complete, "Print only rows that have all their values");
+  app.add_option("--find", flags->selection.find,
+                 "Print only rows with each of these words in id, label, group or a setting")
+      ->type_name("WORDS");
   app.add_option("--caption", flags->options.caption, "Caption above the table (latex, html)");
   app.add_option("--label", flags->options.label, "Label that other text can refer to (latex, html)");
   add_choice(app, "--plot", flags->plot, names_of<Plot>(),
@@ -257,7 +244,7 @@ Run declare_table(CLI::App& app, Context& context) {
   return [&context, flags, format]() -> int {
     check_flags(context, *flags, format->count() > 0);
     if (!flags->check.empty()) return check_tables(context, flags->check, flags->write);
-    if (!flags->columns.empty()) flags->options.shown = shown_named(flags->columns);
+    if (!flags->columns.empty()) flags->options.shown = printing::shown_named(flags->columns);
     const auto write = [&](const std::string& text) {
       if (flags->output.empty())
         context.out.write(text);
@@ -276,28 +263,39 @@ Run declare_table(CLI::App& app, Context& context) {
       if (context.json && flags->output.empty())
         context.print_json(tuning);
       else
-        write(tuning_text(tuning, context.json ? TableFormat::kJson : named,
-                          for_terminal ? &context.out : nullptr));
+        write(printing::tuning_text(tuning, context.json ? TableFormat::kJson : named,
+                                    for_terminal ? &context.out : nullptr));
       return kExitOk;
     };
     const auto source = open_source(context);
     if (flags->tuning) return write_points(*source);
     const bool is_for_eyes =
         for_terminal && context.out.interactive() && !context.json && named == TableFormat::kText;
-    const auto table = source->table(flags->sweep, is_for_eyes ? kMostOnATerminal : 0, flags->stats,
-                                     flags->stats || flags->long_form);
-    if (table.search() && (flags->stats || !flags->columns.empty()))
-      reject(fmt::format("{} is a search, whose table is its points: expected no --stats or --columns",
-                         table.sweep()));
+    const bool chosen = selects(flags->selection);
+    auto table = source->table(flags->sweep, is_for_eyes && !chosen ? kMostOnATerminal : 0, flags->stats,
+                               flags->stats || flags->long_form);
+    if (table.search() && (flags->stats || !flags->columns.empty() || chosen))
+      reject(fmt::format(
+          "{} is a search: its table lists points and not rows; expected no --stats, --columns, --sort, "
+          "--without, --complete or --find",
+          table.sweep()));
     if (table.search()) return write_points(*source);
+    printing::select(table, flags->selection);
+    flags->options.flat = !flags->selection.sort.empty();
+    if (is_for_eyes && table.rows_size() > static_cast<int>(kMostOnATerminal)) {
+      table.set_left_out(static_cast<std::uint32_t>(table.rows_size()) - kMostOnATerminal);
+      table.mutable_rows()->DeleteSubrange(kMostOnATerminal, static_cast<int>(table.left_out()));
+    }
     const auto printed = for_terminal ? shown(table, context.out) : table;
     const Terminal* terminal = for_terminal ? &context.out : nullptr;
     if (context.json && for_terminal)
       context.print_json(table);
     else
-      write(render_table(printed, context.json ? TableFormat::kJson : named, terminal, flags->options) +
-            (flags->stats && !context.json && named == TableFormat::kText ? statistics_text(printed, terminal)
-                                                                          : ""));
+      write(printing::render_table(printed, context.json ? TableFormat::kJson : named, terminal,
+                                   flags->options) +
+            (flags->stats && !context.json && named == TableFormat::kText
+                 ? printing::statistics_text(printed, terminal)
+                 : ""));
     if (is_for_eyes && table.left_out() > 0)
       context.out.line(fmt::format("{} not shown: a pipe, a file or --format csv has all",
                                    plural(table.left_out(), "more row")));

@@ -16,9 +16,9 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/shown.h"
 #include "cli/words.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -98,7 +98,7 @@ std::string tokens_text(const ListTokensResponse& list, const Terminal& terminal
   if (list.tokens().empty())
     return "no tokens yet: 'ablate token create --role submitter --name ada' makes one\n";
   const Time now = SystemClock{}.now();
-  Grid grid{
+  printing::Grid grid{
       {{"id"}, {"role"}, {"name"}, {"state"}, {"made by"}, {"made", true}, {"seen", true}, {"expires"}}};
   for (const TokenInfo& token : list.tokens())
     grid.add({token.id(), role_text(token.role()), token.name(), state_text(token, terminal), token.made_by(),

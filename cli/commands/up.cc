@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/format.h"
@@ -122,6 +123,15 @@ Run declare_up(CLI::App& app, Context& context) {
   app.add_option("--weights", options.weights,
                  "Location of weights that recipes name (teacher, start); repeatable")
       ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app.add_option(kPluginFlag.flag, options.plugins,
+                 "Location of a plugin that models name (model.plugin); repeatable. Its code runs here")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--format", options.formats,
+         "A data format of your own, a shared library (docs/plugins.md); repeatable. Its code runs here")
+      ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", options.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,18 +21,6 @@ namespace {
 using ablate::v1::Checkpoint;
 using ablate::v1::RunDetail;
 using nlohmann::json;
-
-/// A file in memory that the program which takes our place can read too. Returns: its path.
-std::string file_in_memory(const char* name, const std::string& text) {
-  const int descriptor = ::memfd_create(name, 0);
-  if (descriptor < 0) throw system_error("cannot create a file in memory", errno);
-  for (std::size_t at = 0; at < text.size();) {
-    const auto written = ::write(descriptor, text.data() + at, text.size() - at);
-    if (written < 0 && errno != EINTR) throw system_error("cannot write a file in memory", errno);
-    if (written > 0) at += static_cast<std::size_t>(written);
-  }
-  return fmt::format("/proc/self/fd/{}", descriptor);
-}
 
 /// Those of the run that lie on this machine, newest first.
 std::vector<Checkpoint> checkpoints_here(const RunDetail& run) {

@@ -12,13 +12,13 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/provenance.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/sweep_checks.h"
 #include "cli/words.h"
 #include "planning/validate.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -129,7 +129,7 @@ bool is_of_seeds(const WhyResponse& why) {
 /// What the names of an expression stand for; the values of those that are the same for every seed.
 std::string parts_text(const WhyResponse& why) {
   if (why.parts().empty()) return "";
-  Grid grid{{{""}, {"value", true}, {"of row"}, {"which is"}}};
+  printing::Grid grid{{{""}, {"value", true}, {"of row"}, {"which is"}}};
   std::string seeds;
   for (const WhyPart& part : why.parts()) {
     grid.add({part.name(), part.text().empty() ? "–" : part.text(), part.row(), part.how()});
@@ -147,22 +147,22 @@ std::string parts_text(const WhyResponse& why) {
 
 std::string values_text(const WhyResponse& why, const Terminal& terminal) {
   if (why.values().empty()) return "";
-  std::vector<Grid::Column> columns{
+  std::vector<printing::Grid::Column> columns{
       {"seed", true},
       {why.column().kind() == Column::KIND_METRIC ? why.column().source() : why.column().name(), true}};
   for (const WhyPart& part : why.parts())
     if (part.by_seed()) columns.push_back({part.name(), true});
-  for (const Grid::Column& column : {Grid::Column{"step", true},
-                                     {"trial", true},
-                                     {"run", true},
-                                     {"attempt", true},
-                                     {"state"},
-                                     {.heading = "host", .rank = 1},
-                                     {"started (UTC)"},
-                                     {"took", true},
-                                     {.heading = "bits", .rank = 2}})
+  for (const printing::Grid::Column& column : {printing::Grid::Column{"step", true},
+                                               {"trial", true},
+                                               {"run", true},
+                                               {"attempt", true},
+                                               {"state"},
+                                               {.heading = "host", .rank = 1},
+                                               {"started (UTC)"},
+                                               {"took", true},
+                                               {.heading = "bits", .rank = 2}})
     columns.push_back(column);
-  Grid grid{std::move(columns)};
+  printing::Grid grid{std::move(columns)};
   for (const auto& value : why.values()) {
     const RunSummary& run = value.run().summary();
     std::vector<std::string> line{fmt::format("{}", value.seed()), number_text(value)};

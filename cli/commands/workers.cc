@@ -10,9 +10,9 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/grid.h"
 #include "cli/shown.h"
 #include "cli/source.h"
+#include "printing/grid.h"
 
 namespace abl::cli {
 namespace {
@@ -70,16 +70,16 @@ std::string note_text(const ablate::v1::WorkerSummary& worker) {
 std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Terminal& terminal) {
   if (list.workers().empty())
     return "no workers yet: 'ablate up' starts one, 'ablate-worker --scheduler ADDRESS' adds one\n";
-  Grid grid{{{"worker"},
-             {"host"},
-             {"state"},
-             {"busy", true},
-             {"slots"},
-             {"labels"},
-             {"data"},
-             {"weights"},
-             {"seen", true},
-             {"note"}}};
+  printing::Grid grid{{{"worker"},
+                       {"host"},
+                       {"state"},
+                       {"busy", true},
+                       {"slots"},
+                       {"labels"},
+                       {"data"},
+                       {"weights"},
+                       {"seen", true},
+                       {"note"}}};
   for (const auto& worker : list.workers()) {
     const auto busy = std::ranges::count_if(worker.slots(), [](const auto& slot) { return slot.run() != 0; });
     grid.add({worker.name(), worker.host(), state_text(worker, terminal),

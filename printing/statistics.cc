@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/grid.h"
-#include "cli/row_names.h"
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
-#include "cli/terminal.h"
+#include "printing/grid.h"
+#include "printing/medium.h"
+#include "printing/row_names.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
 #include "views/comparison.h"
 
-namespace abl::cli {
+namespace abl::printing {
 namespace {
 
 using ablate::v1::Cell;
@@ -33,7 +33,7 @@ std::string interval_text(bool known, const ablate::v1::Interval& interval, cons
 // what goes first where there is no room
 enum StatisticsRank { kPower = 1, kEffect, kError, kMeanInterval, kUncorrected, kDeviation };
 
-Grid cells_grid(const Table& table, int index, const RowNames& names, const Terminal* terminal,
+Grid cells_grid(const Table& table, int index, const RowNames& names, const Medium* medium,
                 std::vector<std::string>& left_out) {
   const Column& column = table.columns(index);
   std::vector<Grid::Column> heads = names.short_columns();
@@ -73,7 +73,7 @@ Grid cells_grid(const Table& table, int index, const RowNames& names, const Term
                                : kNothing});
     grid.add(std::move(line));
   }
-  for (const auto& gone : grid.fit_to(terminal ? terminal->width() : 0)) left_out.push_back(gone.heading);
+  for (const auto& gone : grid.fit_to(medium ? medium->width() : 0)) left_out.push_back(gone.heading);
   return grid;
 }
 
@@ -121,7 +121,7 @@ std::string agreement_text(const ablate::v1::PaperAgreement& said) {
 /// Without a sign before what rounds to 0.
 std::string share_text(double share) { return fmt::format("{:.3f}", std::abs(share) < 0.0005 ? 0 : share); }
 
-std::string analysis_text(const ablate::v1::FactorAnalysis& said, const Terminal* terminal) {
+std::string analysis_text(const ablate::v1::FactorAnalysis& said, const Medium* medium) {
   std::string text = "analysis of variance (Type II), the factors by what they explain\n";
   if (said.effects().empty()) return text + "  none: " + said.why() + "\n";
   Grid grid{{{.heading = "factor", .least = 10},
@@ -144,29 +144,29 @@ std::string analysis_text(const ablate::v1::FactorAnalysis& said, const Terminal
               effect->has_omega_squared() ? share_text(effect->omega_squared()) : kNothing});
   grid.add({"residual", fmt::format("{}", said.residual_df()), fmt::format("{:.4g}", said.residual()), "", "",
             "", "", ""});
-  grid.fit_to(terminal ? terminal->width() : 0);
-  return text + grid.text(terminal) + (said.why().empty() ? "" : said.why() + "\n");
+  grid.fit_to(medium ? medium->width() : 0);
+  return text + grid.text(medium) + (said.why().empty() ? "" : said.why() + "\n");
 }
 
 }  // namespace
 
-std::string statistics_text(const Table& table, const Terminal* terminal) {
+std::string statistics_text(const Table& table, const Medium* medium) {
   const RowNames names{table};
   std::string text;
   for (int index = 0; index < table.columns_size(); ++index) {
     const Column& column = table.columns(index);
     if (!is_metric(column)) continue;
     std::vector<std::string> left_out;
-    const Grid grid = cells_grid(table, index, names, terminal, left_out);
+    const Grid grid = cells_grid(table, index, names, medium, left_out);
     if (grid.empty()) continue;
-    text += fmt::format("\n{}\n{}", heading_of(column), grid.text(terminal)) + gaps(table, index);
+    text += fmt::format("\n{}\n{}", heading_of(column), grid.text(medium)) + gaps(table, index);
     if (!left_out.empty())
       text += fmt::format("no room for: {} (a wider terminal, or --format csv, has them)\n",
                           fmt::join(left_out, ", "));
     for (const auto& said : table.paper_agreement())
       if (said.column() == column.name()) text += agreement_text(said);
     for (const auto& said : table.factor_analyses())
-      if (said.column() == column.name()) text += analysis_text(said, terminal);
+      if (said.column() == column.name()) text += analysis_text(said, medium);
   }
   if (text.empty()) return text;
   return text + fmt::format("\n{}; intervals by {}, {}\n", table.compare().legend(),
@@ -174,4 +174,4 @@ std::string statistics_text(const Table& table, const Terminal* terminal) {
                             table.has_sequential() ? "for all looks" : "not corrected");
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing

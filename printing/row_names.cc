@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/row_names.h"
+#include "printing/row_names.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "views/comparison.h"
 
-namespace abl::cli {
+namespace abl::printing {
 namespace {
 
 using ablate::v1::Column;
@@ -118,4 +118,4 @@ std::vector<std::string> RowNames::short_cells(const std::string& id) const {
   return cells;
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing

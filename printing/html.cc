@@ -4,16 +4,18 @@
 #include <string>
 #include <string_view>
 
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
+#include "base/printable.h"
+#include "printing/notes.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
 
-namespace abl::cli {
+namespace abl::printing {
 
 using ablate::v1::Table;
 
 std::string html_text(std::string_view text) {
   std::string escaped;
-  for (const char c : in_one_line(text)) {
+  for (const char c : printable_line(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -53,7 +55,7 @@ tbody th{font-weight:400}
 .baseline{background:#f0f0f0}
 )";
 
-/// The rows of headings: groups of columns above, where there are any, and the columns.
+/// The heading rows: the groups of columns, if there are any, then the columns.
 std::string html_head(const Sheet& sheet) {
   std::string groups, heads;
   bool any = false;
@@ -77,7 +79,7 @@ std::string html_cell(const Sheet& sheet, const Sheet::Row& row, std::size_t col
   std::string text = html_text(row.cells[column]);
   const std::string& printed = row.marks[column];
   if (row.baseline && column + 1 == sheet.names) text += " (baseline)";
-  if (printed == "doubtful") text += " (?)";
+  if (printed == "doubtful") text += kDoubt;
   if (row.underlined(column)) text = "<u>" + text + "</u>";
   if (row.best[column] || printed == "bold") text = "<strong>" + text + "</strong>";
   if (!row.signs[column].empty()) text += "&nbsp;" + html_text(row.signs[column]);
@@ -88,7 +90,7 @@ std::string html_cell(const Sheet& sheet, const Sheet::Row& row, std::size_t col
 }  // namespace
 
 std::string html_table(const Table& table, const TableOptions& options) {
-  const Sheet sheet = sheet_of(table, options.shown);
+  const Sheet sheet = sheet_of(table, options);
   const std::string caption = html_text(!options.caption.empty() ? options.caption
                                         : !table.title().empty() ? table.title()
                                                                  : table.sweep());
@@ -109,7 +111,8 @@ std::string html_table(const Table& table, const TableOptions& options) {
   if (!sheet.rows.empty()) body += "</tbody>\n";
   std::string notes;
   if (const std::string legend = comparison_legend(table); !legend.empty())
-    notes += fmt::format("<li>{}</li>\n", html_text(legend.substr(0, legend.find('\n'))));
+    notes += fmt::format("<li>{}</li>\n", html_text(legend));
+  for (const std::string& gap : gaps_of(table).lines) notes += fmt::format("<li>– {}</li>\n", html_text(gap));
   for (const auto& note : table.notes()) notes += fmt::format("<li>{}</li>\n", html_text(note));
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
@@ -120,4 +123,4 @@ std::string html_table(const Table& table, const TableOptions& options) {
       caption, html_head(sheet), body, notes.empty() ? "" : "<ul>\n" + notes + "</ul>\n");
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace abl::cli {
+namespace abl::printing {
 
-class Terminal;
+class Medium;
 
 /// Lines of text in aligned columns, for terminals. Cells may carry colours.
 class Grid {
@@ -34,12 +34,12 @@ class Grid {
   std::vector<Column> fit_to(int width);
 
   /// Headings (bold, where a terminal is given) and rows, two spaces apart, without trailing spaces.
-  std::vector<std::string> lines(const Terminal* terminal = nullptr) const;
+  std::vector<std::string> lines(const Medium* medium = nullptr) const;
   /// The same as one text, each line ended.
-  std::string text(const Terminal* terminal = nullptr) const;
+  std::string text(const Medium* medium = nullptr) const;
   /// Takes the rows away and keeps the columns as wide as they are: other rows go on below. Returns: the text
   /// of the rows, with the headings where there were none yet.
-  std::string take_text(const Terminal* terminal = nullptr);
+  std::string take_text(const Medium* medium = nullptr);
 
  private:
   std::vector<int> natural_widths() const;
@@ -53,4 +53,4 @@ class Grid {
   bool headed_ = false;                          // `take_text` has given the headings
 };
 
-}  // namespace abl::cli
+}  // namespace abl::printing

@@ -6,13 +6,17 @@
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
-#include "cli/grid.h"
+#include "printing/grid.h"
+#include "printing/table.h"
 #include "protocol/column.h"
 #include "protocol/metrics.h"
 
-namespace abl::cli {
+namespace abl::printing {
 
-/// A table as people see it: what text, Markdown and LaTeX have in common. What tells the rows apart is
+/// Behind a value of the paper that is in doubt; a note says why.
+inline constexpr const char* kDoubt = " (?)";
+
+/// A table as people see it: what text, Markdown, LaTeX and HTML have in common. What tells the rows apart is
 /// first, the papers' columns are last, in one group.
 struct Sheet {
   struct Row {
@@ -35,7 +39,7 @@ struct Sheet {
 /// Every row with its name, values, n behind the metrics, and the papers' values. On a narrow terminal the
 /// names are cut first, then papers', settings and counts left out, metrics last. Of a pivoted table the
 /// columns of a level stand together under it, the papers' among them.
-Sheet sheet_of(const ablate::v1::Table& table, const std::vector<protocol::Shown>& shown = {});
+Sheet sheet_of(const ablate::v1::Table& table, const TableOptions& options = {});
 
 /// What stands for each column: as asked, otherwise as the table's file says, otherwise value, n and paper.
 std::vector<protocol::Shown> shown_of(const ablate::v1::Table& table,
@@ -49,13 +53,6 @@ inline bool is_metric(const ablate::v1::Column& column) {
   return column.kind() == ablate::v1::Column::KIND_METRIC || column.per_seed();
 }
 
-/// In one line, without what no typesetter can read: what follows a line's end would be another row, or no
-/// comment.
-std::string in_one_line(std::string_view text);
-
-/// What the signs behind values say, and of which test, in a line; empty where nothing was tested.
-std::string comparison_legend(const ablate::v1::Table& table);
-
 /// Its heading, or its name where it has none.
 std::string name_of(const ablate::v1::Column& column);
 /// The same with the unit, where it does not say it: "params (M)".
@@ -63,4 +60,4 @@ std::string heading_of(const ablate::v1::Column& column);
 /// Nothing where it has none, or one that is not known here: its values are shown as they are.
 std::optional<protocol::Unit> unit_of(const ablate::v1::Column& column);
 
-}  // namespace abl::cli
+}  // namespace abl::printing

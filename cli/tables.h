@@ -9,66 +9,15 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
-#include "protocol/column.h"
+#include "printing/table.h"
 
+/// What `ablate table` does beside printing: pictures of tables, and tables in documents.
 namespace abl::cli {
 
-class Terminal;
 struct Context;
-
-enum class TableFormat { kText, kMarkdown, kCsv, kLatex, kHtml, kJson };
-
-/// The names that `--format` takes.
-inline const std::vector<std::pair<std::string, TableFormat>> kTableFormats{
-    {"text", TableFormat::kText},   {"markdown", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv},
-    {"latex", TableFormat::kLatex}, {"html", TableFormat::kHtml},         {"json", TableFormat::kJson}};
-
-/// The format of a name. Throws: Error{kInvalidArgument} with the nearest.
-TableFormat table_format(const std::string& name);
-
-/// How a table is printed.
-struct TableOptions {
-  std::vector<protocol::Shown> shown;  ///< what stands for each column; empty: as the table's file says
-  std::string caption, label;          ///< of LaTeX and HTML
-};
-
-/// A table in one of the formats, ended by a newline. Every format prints `Cell.text` but CSV and JSON, which
-/// have the full values. Text, Markdown and LaTeX show n beside the means ("1/2" while seeds are missing) and
-/// the papers' values last, under the table's paper heading. `terminal`: takes bold headings in text; may be
-/// null.
-std::string render_table(const ablate::v1::Table& table, TableFormat format,
-                         const Terminal* terminal = nullptr, const TableOptions& options = {});
-
-/// With booktabs and siunitx: columns of numbers are aligned at their points, groups of rows have a rule
-/// between them. With a caption or a label it floats.
-std::string latex_table(const ablate::v1::Table& table, const TableOptions& options);
-/// A page that needs nothing else.
-std::string html_table(const ablate::v1::Table& table, const TableOptions& options);
-/// Text as HTML, SVG and XML have it, in one line.
-std::string html_text(std::string_view text);
-
-/// The statistics of a table that has them: for each column of metrics a line for each row, how its order
-/// agrees with the paper's, and what factors explain of it.
-std::string statistics_text(const ablate::v1::Table& table, const Terminal* terminal = nullptr);
-
-/// The lines of the text format without the notes below it.
-std::vector<std::string> table_lines(const ablate::v1::Table& table, const Terminal* terminal = nullptr);
-
-// How rows are tuned, and what a search found (table_tuning.cc).
-
-/// Every point, of each row the best first, and how far the metric moves between them; as text, Markdown, CSV
-/// or JSON.
-std::string tuning_text(const ablate::v1::TuningResponse& tuning, TableFormat format,
-                        const Terminal* terminal = nullptr);
-/// Metric against a tuned key (empty: the first that is a number), a colour for each row, what was chosen
-/// large (table_tuning_plot.cc).
-std::string tuning_svg(const ablate::v1::TuningResponse& tuning, const std::string& key);
-
-// Pictures (table_plot.cc).
 
 enum class Plot { kBars, kScatter, kCurves, kTuning };
 constexpr std::string_view name_of(Plot plot) {
@@ -96,8 +45,9 @@ struct Curve {
   std::optional<std::uint32_t> diverged_at{};
 };
 
-// Pictures of a table in its long form, as SVG: the same bytes for the same table. `y` and `x` are places of
-// columns. Throws (all): Error{kFailedPrecondition} where there is nothing to draw.
+// Pictures of a table in its long form, as SVG (table_plot.cc, table_tuning_plot.cc): the same bytes for the
+// same table. `y` and `x` are places of columns. Throws (all): Error{kFailedPrecondition} where there is
+// nothing to draw.
 
 /// Each row's mean with the interval of its statistics, where it has them. Bars begin at zero; where that
 /// would hide the differences they are dots, on an axis that does not.
@@ -108,6 +58,10 @@ std::string scatter_svg(const ablate::v1::Table& table, int y, int x);
 std::string curves_svg(const ablate::v1::Table& table, const std::string& metric,
                        const std::vector<Curve>& curves);
 
+/// Metric against a tuned key (empty: the first that is a number), a colour for each row, what was chosen
+/// large.
+std::string tuning_svg(const ablate::v1::TuningResponse& tuning, const std::string& key);
+
 // Tables in documents (table_check.cc).
 
 /// A table of a document and the command that writes it, in a comment before it:
@@ -116,8 +70,8 @@ struct MarkedTable {
   std::string file;
   std::size_t line = 0;  ///< of the marker, from 1
   std::string sweep, store;
-  TableFormat format = TableFormat::kText;
-  TableOptions options;
+  printing::TableFormat format = printing::TableFormat::kText;
+  printing::TableOptions options;
   bool long_form = false, stats = false, tuning = false;
   std::size_t begin = 0, end = 0;  ///< of the table's lines, from 0
 };
@@ -137,7 +91,7 @@ struct TableDifference {
 };
 
 /// What differs between the lines of a table in a document, from `line` on, and as the store has it: cell by
-/// cell. `names`: the columns that tell its rows apart (Sheet::naming).
+/// cell. `names`: the columns that tell its rows apart (printing::Sheet::naming).
 std::vector<TableDifference> differences(const MarkedTable& table, const std::vector<std::string>& here,
                                          const std::vector<std::string>& there,
                                          const std::vector<std::size_t>& names);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
-#include "cli/grid.h"
+#include "printing/grid.h"
 
-namespace abl::cli {
+namespace abl::printing {
 
 /// What tells the rows of a table apart, as narrow columns. Rows that factors made are called by their
 /// levels, a column for each factor that has more than one ("groups  layout"), unless a setting's column of
@@ -45,4 +45,4 @@ class RowNames {
 /// least `least`.
 int least_of_names(const std::vector<std::string>& names, int least);
 
-}  // namespace abl::cli
+}  // namespace abl::printing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/table_sheet.h"
+#include "printing/sheet.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,10 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "base/printable.h"
-#include "cli/row_names.h"
+#include "printing/row_names.h"
 #include "views/comparison.h"
 
-namespace abl::cli {
+namespace abl::printing {
 namespace {
 
 using ablate::v1::Cell;
@@ -52,7 +51,7 @@ std::vector<bool> counted_columns(const Table& table) {
 /// With a mark where a value was made before a correction; a note says of which.
 std::string text_of(const Cell& cell) {
   return cell.text() + (cell.before_mend() > 0 ? " †" : "") + (cell.packed() > 0 ? " ‡" : "") +
-         (cell.older() > 0 ? " §" : "");
+         (cell.older() > 0 ? " §" : "") + (cell.imported() > 0 ? " ¶" : "");
 }
 
 /// Of a difference to the baseline that the table's test finds.
@@ -216,9 +215,9 @@ Grid::Column column_at(const Table& table, const RowNames& names, const SheetPla
 
 }  // namespace
 
-Sheet sheet_of(const Table& table, const std::vector<Shown>& asked) {
+Sheet sheet_of(const Table& table, const TableOptions& options) {
   Sheet sheet;
-  const std::vector<Shown> shown = shown_of(table, asked);
+  const std::vector<Shown> shown = shown_of(table, options.shown);
   const RowNames names{table, std::ranges::find(shown, Shown::kValue) != shown.end()};
   const std::vector<SheetPlace> places = places_of(table, shown);
   sheet.columns = names.columns();
@@ -231,8 +230,9 @@ Sheet sheet_of(const Table& table, const std::vector<Shown>& asked) {
   }
   for (int index = 0; index < table.rows_size(); ++index) {
     const TableRow& row = table.rows(index);
-    Sheet::Row line{
-        .cells = names.cells(index), .baseline = views::is_baseline(table, row), .group = row.group()};
+    Sheet::Row line{.cells = names.cells(index),
+                    .baseline = views::is_baseline(table, row),
+                    .group = options.flat ? "" : row.group()};
     line.best.resize(line.cells.size());
     line.second.resize(line.cells.size());
     line.signs.resize(line.cells.size());
@@ -254,11 +254,4 @@ Sheet sheet_of(const Table& table, const std::vector<Shown>& asked) {
   return sheet;
 }
 
-std::string in_one_line(std::string_view text) {
-  std::string line = printable(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return line;
-}
-
-}  // namespace abl::cli
+}  // namespace abl::printing

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/grid.h"
+#include "printing/grid.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
 
-#include "cli/terminal.h"
+#include "printing/medium.h"
 
-namespace abl::cli {
+namespace abl::printing {
 namespace {
 
 constexpr int kGap = 2;
@@ -115,12 +115,12 @@ std::vector<Grid::Column> Grid::fit_to(int width) {
   return left_out;
 }
 
-std::vector<std::string> Grid::lines(const Terminal* terminal) const {
+std::vector<std::string> Grid::lines(const Medium* medium) const {
   const auto width = widths();
   const std::string gap(kGap, ' ');
   std::vector<std::string> lines;
   const auto bold = [&](const std::string& line) {
-    return terminal ? terminal->paint(Style::kBold, line) : line;
+    return medium ? medium->paint(Style::kBold, line) : line;
   };
   std::string groups;
   for (std::size_t column = 0, start = 0; column < columns_.size();
@@ -153,9 +153,9 @@ std::vector<std::string> Grid::lines(const Terminal* terminal) const {
   return lines;
 }
 
-std::string Grid::take_text(const Terminal* terminal) {
+std::string Grid::take_text(const Medium* medium) {
   const auto width = widths();
-  const auto all = lines(terminal);
+  const auto all = lines(medium);
   std::string text;
   const std::size_t heads = std::exchange(headed_, true) ? all.size() - rows_.size() - headings_.size() : 0;
   for (std::size_t i = heads; i < all.size(); ++i) text += all[i] + "\n";
@@ -165,10 +165,10 @@ std::string Grid::take_text(const Terminal* terminal) {
   return text;
 }
 
-std::string Grid::text(const Terminal* terminal) const {
+std::string Grid::text(const Medium* medium) const {
   std::string text;
-  for (const auto& line : lines(terminal)) text += line + "\n";
+  for (const auto& line : lines(medium)) text += line + "\n";
   return text;
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/csv.h"
-#include "cli/format.h"
-#include "cli/grid.h"
-#include "cli/table_renderer.h"
-#include "cli/terminal.h"
+#include "printing/grid.h"
+#include "printing/medium.h"
+#include "printing/table.h"
+#include "protocol/csv.h"
 #include "views/json.h"
 
-namespace abl::cli {
+namespace abl::printing {
+using protocol::csv_field;
+using protocol::csv_number;
 namespace {
 
 using ablate::v1::TuningPoint;
@@ -90,7 +91,8 @@ std::vector<std::string> notes_of(const TuningResponse& tuning) {
           fmt::format(": {} {}; the better half to {}, the worst {}", tuning.metric(),
                       number_text(spread.best()), number_text(spread.half()), number_text(spread.worst()));
       if (!tuning.rung_key().empty())
-        note += fmt::format(", of {} with all {}", plural(spread.points(), "point"), tuning.rung_key());
+        note += fmt::format(", of {} point{} with all {}", spread.points(), spread.points() == 1 ? "" : "s",
+                            tuning.rung_key());
       if (spread.has_seeds_sd())
         note += fmt::format("; s.d. of the best over seeds {}", number_text(spread.seeds_sd()));
     }
@@ -100,7 +102,7 @@ std::vector<std::string> notes_of(const TuningResponse& tuning) {
   return notes;
 }
 
-std::string text(const TuningResponse& tuning, const Terminal* terminal) {
+std::string text(const TuningResponse& tuning, const Medium* medium) {
   const Lines all = lines_of(tuning);
   Grid grid{all.columns};
   const TuningRow* before = nullptr;
@@ -109,8 +111,8 @@ std::string text(const TuningResponse& tuning, const Terminal* terminal) {
     before = line.row;
     grid.add(line.cells);
   }
-  grid.fit_to(terminal ? terminal->width() : 0);
-  std::string text = grid.text(terminal) + "\n";
+  grid.fit_to(medium ? medium->width() : 0);
+  std::string text = grid.text(medium) + "\n";
   for (const auto& note : notes_of(tuning)) text += note + "\n";
   return text;
 }
@@ -144,7 +146,8 @@ std::string csv(const TuningResponse& tuning) {
   std::string text = "row,point,rung";
   for (const auto& range : tuning.ranges()) text += "," + csv_field(range.key());
   if (!tuning.rung_key().empty()) text += "," + csv_field(tuning.rung_key());
-  text += fmt::format(",{0},{0}_sd,{0}_n,best", csv_field(tuning.metric()));
+  for (const char* ending : {"", "_sd", "_n"}) text += "," + csv_field(tuning.metric() + ending);
+  text += ",best";
   for (const auto seed : tuning.seeds()) text += fmt::format(",seed_{}", seed);
   text += "\n";
   for (const auto& row : tuning.rows()) {
@@ -164,7 +167,7 @@ std::string csv(const TuningResponse& tuning) {
 
 }  // namespace
 
-std::string tuning_text(const TuningResponse& tuning, TableFormat format, const Terminal* terminal) {
+std::string tuning_text(const TuningResponse& tuning, TableFormat format, const Medium* medium) {
   switch (format) {
     case TableFormat::kMarkdown:
       return markdown(tuning);
@@ -173,8 +176,8 @@ std::string tuning_text(const TuningResponse& tuning, TableFormat format, const 
     case TableFormat::kJson:
       return views::to_json(tuning) + "\n";
     default:
-      return text(tuning, terminal);
+      return text(tuning, medium);
   }
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing

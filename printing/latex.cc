@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/table_renderer.h"
-#include "cli/table_sheet.h"
+#include "base/printable.h"
+#include "printing/notes.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
 
-namespace abl::cli {
+namespace abl::printing {
 namespace {
 
 using ablate::v1::Table;
@@ -64,8 +66,9 @@ std::string latex_text(std::string_view text) {
                                                               {"≠", "$\\neq$"},
                                                               {"†", "$^\\dagger$"},
                                                               {"‡", "$^\\ddagger$"},
+                                                              {"¶", "$^\\P$"},
                                                               {"§", "$^\\S$"}};
-  const std::string line = in_one_line(text);
+  const std::string line = printable_line(text);
   std::string escaped;
   for (std::size_t at = 0; at < line.size();) {
     std::size_t end = at + 1;
@@ -94,7 +97,7 @@ bool is_plain_number(std::string_view text) {
 
 std::optional<LatexNumber> latex_number(std::string text) {
   LatexNumber number;
-  for (const std::string_view mark : {" †", " ‡", " §", " † ‡"})
+  for (const std::string_view mark : {" †", " ‡", " §", " ¶", " † ‡"})
     if (text.ends_with(mark)) number.mark = mark.substr(1);
   if (!number.mark.empty()) text.resize(text.size() - number.mark.size() - 1);
   if (constexpr std::string_view kMinus = "−"; text.starts_with(kMinus)) text.replace(0, kMinus.size(), "-");
@@ -141,7 +144,7 @@ std::string alignment_of(const Sheet& sheet, std::size_t column) {
 std::string latex_cell(const Sheet::Row& row, std::size_t column, const std::string& text, bool numbers) {
   const std::string& printed = row.marks[column];
   const bool bold = row.best[column] || printed == "bold", underlined = row.underlined(column);
-  std::string doubt = printed == "doubtful" ? " (?)" : "";
+  std::string doubt = printed == "doubtful" ? kDoubt : "";
   if (!row.signs[column].empty()) doubt += "\\," + latex_text(row.signs[column]);
   const auto number = numbers ? latex_number(text) : std::nullopt;
   if (!number || underlined) {
@@ -181,10 +184,17 @@ std::string group_heads(const Sheet& sheet) {
   return any ? heads + " \\\\\n" + rules : "";
 }
 
+/// A last line of the table itself, so that nobody takes one for whole that is not, wherever it is put;
+/// short, for it must not make the table wider. Comments below say which cells and why.
+std::string gap_line(const Gaps& gaps, std::size_t columns) {
+  return fmt::format("\\multicolumn{{{}}}{{l}}{{\\footnotesize --: {} cell{} without all values}} \\\\\n",
+                     columns, gaps.cells, gaps.cells == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string latex_table(const Table& table, const TableOptions& options) {
-  const Sheet sheet = sheet_of(table, options.shown);
+  const Sheet sheet = sheet_of(table, options);
   std::string alignment, heads, body;
   std::vector<bool> numbers;
   for (std::size_t column = 0; column < sheet.columns.size(); ++column) {
@@ -211,6 +221,8 @@ std::string latex_table(const Table& table, const TableOptions& options) {
     }
     body += " \\\\\n";
   }
+  const Gaps gaps = gaps_of(table);
+  if (gaps.cells > 0) body += "\\midrule\n" + gap_line(gaps, sheet.columns.size());
   std::string latex = "% needs \\usepackage{booktabs,siunitx}\n";
   const bool floats = !options.caption.empty() || !options.label.empty();
   if (floats) latex += "\\begin{table}\n\\centering\n";
@@ -223,9 +235,10 @@ std::string latex_table(const Table& table, const TableOptions& options) {
       alignment, group_heads(sheet), heads, body);
   if (floats) latex += "\\end{table}\n";
   if (const std::string legend = comparison_legend(table); !legend.empty())
-    latex += "% " + in_one_line(legend.substr(0, legend.find('\n'))) + "\n";
-  for (const auto& note : table.notes()) latex += "% " + in_one_line(note) + "\n";
+    latex += "% " + printable_line(legend) + "\n";
+  for (const std::string& gap : gaps.lines) latex += "% – " + printable_line(gap) + "\n";
+  for (const auto& note : table.notes()) latex += "% " + printable_line(note) + "\n";
   return latex;
 }
 
-}  // namespace abl::cli
+}  // namespace abl::printing
