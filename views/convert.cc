@@ -359,12 +359,14 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
     line->set_line_label(row.line_label);
     line->set_level(row.level);
     line->set_planned(row.planned);
+    line->set_imported(row.imported);
     if (tuned < table.tuned.size() && table.tuned[tuned].row == row.id)
       line->set_tuned(tuned_text(table.tuned[tuned++]));
     *line->mutable_trials() = to_proto(row.trials);
     for (std::size_t column = 0; column < row.cells.size(); ++column) {
       v1::Cell& cell = *line->add_cells() = cell_message(row.cells[column]);
       if (!table.seeds_rule.empty()) cell.set_settled(row.settled);
+      if (!row.imported.empty() && !row.cells[column].values.empty()) cell.set_imported(cell.n());
       cell.set_paper_difference(paper_difference(row.cells[column], table.columns[column].unit));
     }
     done(i);

@@ -16,6 +16,7 @@ struct StatisticsMemo;
 
 ablate::v1::TrialState to_proto(storage::TrialState state);
 ablate::v1::RunState to_proto(storage::RunState state);
+ablate::v1::FailureClass to_proto(std::optional<protocol::FailureClass> failure);
 /// What people see: what was set, or what follows from the trials once nothing is open.
 ablate::v1::SweepState state_of(const storage::SweepRecord& sweep);
 

@@ -25,10 +25,13 @@ struct Stored {
 /// What an answer holds at most (sweeps, rows, trials, runs, points) is some 10 MB of JSON. What is left out
 /// is said (`left_out`, `metrics_left_out`), and asked for with `first`, or a run at a time.
 struct Read {
-  std::string_view path;                     ///< below /api/v1/: "runs/*"; "*" is one segment, `Query::name`
-  std::vector<std::string_view> parameters;  ///< that it takes: others are refused before it is asked
-  bool quick = false;                        ///< takes a few lookups at most, however much is stored
-  std::string (*answer)(const Query&, const Stored&);  ///< a message of ablate.v1 as JSON
+  std::string_view path;              ///< below /api/v1/: "runs/*"; "*" is one segment, `Query::name`
+  const Parameter* of = nullptr;      ///< what the "*" is
+  std::string_view about;             ///< what it answers: a phrase
+  std::vector<Parameter> parameters;  ///< checked before `answer` is called
+  const google::protobuf::Descriptor* (*message)();    ///< what it answers, of ablate.v1
+  bool quick = false;                                  ///< a few lookups at most, however much is stored
+  std::string (*answer)(const Query&, const Stored&);  ///< that message as JSON
 };
 
 /// Every read of views/reads/.

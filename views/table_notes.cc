@@ -120,6 +120,15 @@ std::string diverged_text(const storage::Diverged& diverged) {
 
 namespace {
 
+/// Values that other tools have measured.
+void add_imported(const storage::Table& table, std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<std::string>> rows;  // origin -> ids
+  for (const storage::TableRow& row : table.rows)
+    if (!row.imported.empty()) rows[row.imported].push_back(row.id);
+  for (const auto& [origin, ids] : rows)
+    notes.push_back(fmt::format("¶ {}: imported from {}, not measured here", rows_text(ids), origin));
+}
+
 /// Values of an older version of the sweep's command.
 void add_older(const storage::Table& table, std::vector<std::string>& notes) {
   std::map<std::string, std::vector<std::string>> rows;  // version -> ids
@@ -183,6 +192,7 @@ std::vector<std::string> table_notes(const storage::Table& table) {
     notes.push_back(fmt::format(
         "seeds were added in {} {}: p-values and intervals hold where that did not depend on the results",
         table.seeds_added.size() == 1 ? "revision" : "revisions", fmt::join(table.seeds_added, ", ")));
+  add_imported(table, notes);
   add_older(table, notes);
   add_packed(table.packed, notes);
   add_losses(table.lost, notes);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -34,6 +35,27 @@ storage::SweepId with_trials(const storage::SweepRecord& sweep) {
 /// Whether something of it waits or runs.
 bool has_forecast(const storage::SweepRecord& sweep) {
   return sweep.state == storage::SweepState::kActive && trials_of(sweep).open() > 0;
+}
+
+/// How finely a forecast is told. Rounded, it stays the same in answers where nothing else has changed.
+double step_of(double seconds) {
+  constexpr double kMinute = 60, kHour = 3600;
+  if (seconds < 2 * kMinute) return 5;
+  if (seconds < 10 * kMinute) return 30;
+  if (seconds < 2 * kHour) return 2 * kMinute;
+  return seconds < 24 * kHour ? 15 * kMinute : kHour;
+}
+
+/// Rounds a forecast to its step: at least one step is left.
+void round_to_steps(v1::Forecast& forecast) {
+  if (!forecast.has_seconds() || !std::isfinite(forecast.seconds())) return;
+  const double step = step_of(forecast.seconds());
+  forecast.set_seconds(std::max(step, step * std::round(forecast.seconds() / step)));
+  if (!forecast.has_complete()) return;
+  const auto every = static_cast<std::int64_t>(step);
+  const std::int64_t at = forecast.complete().seconds();
+  forecast.mutable_complete()->set_seconds((at + every / 2) / every * every);
+  forecast.mutable_complete()->set_nanos(0);
 }
 
 /// Of a sweep whose budget ends before it would be complete: that, in place of a date. By the slots that it
@@ -110,6 +132,7 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
   }
   message.set_tunes(sweep.tunes);
   if (forecast && has_forecast(sweep)) {
+    round_to_steps(*forecast);
     if (forecast->has_seconds()) message.set_eta_seconds(forecast->seconds());
     *message.mutable_forecast() = *std::move(forecast);
   }

@@ -13,7 +13,9 @@
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "ablate/v1/workers.pb.h"
+#include "protocol/probe_results.h"
 #include "storage/database.h"
+#include "storage/probe_store.h"
 #include "storage/provenance_store.h"
 #include "storage/types.h"
 
@@ -69,6 +71,15 @@ ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 /// `most_points` together, they are thinned further (`thinned_to`); every point of so many is an error.
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
                                        std::uint64_t most_points = kMostPoints);
+/// What probes found in the model of a run: of all the values, of one all of it.
+ablate::v1::ProbesResponse probes(storage::Database& db, const ablate::v1::ProbesRequest& request);
+/// What to store of what a probe found. Throws: Error{kInvalidArgument} saying what is wrong with it.
+struct ProbeRecord {
+  protocol::ProbeResult found;
+  std::uint32_t step = 0;
+  std::vector<storage::StoredPicture> pictures{};
+};
+ProbeRecord probe_record(const ablate::v1::ProbeFound& message);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
 /// Where a sweep comes from, as its submitters said.
 ablate::v1::ProvenanceResponse provenance(storage::Database& db, const std::string& sweep);
@@ -79,6 +90,9 @@ std::optional<storage::ProvenanceRecord> provenance_record(const ablate::v1::Pro
 ablate::v1::TuningResponse tuning(storage::Database& db, const std::string& sweep);
 /// How a cell of a sweep's table came about. Reads the whole table: what is best in it, and what is noted.
 ablate::v1::WhyResponse why(storage::Database& db, const ablate::v1::WhyRequest& request);
+/// Two sweeps, rows or runs side by side. Reads what the answer has, however much else is stored.
+/// Throws: Error{kFailedPrecondition} for a trial without a run, kInvalidArgument for a sweep against a row.
+ablate::v1::CompareResponse compare(storage::Database& db, const ablate::v1::CompareRequest& request);
 /// Every point of the runs of a sweep's table, in table order, block by block, and its runs row by row. No
 /// snapshot is held between blocks: the store could not tidy its log while a reader takes its time.
 class PointBlocks {

@@ -61,15 +61,23 @@ v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsReques
 
 extern const Read kMetricsRead{
     .path = "metrics",
-    .parameters = {"run", "name", "max_points"},
+    .about = "A series for each run and metric, by ascending step",
+    .parameters = {{.name = "run",
+                    .about = "Runs, 1000 at most",
+                    .number = Range{.lowest = 1},
+                    .needed = true,
+                    .repeats = true},
+                   {.name = "name", .about = "Only these metrics; without it, all", .repeats = true},
+                   {.name = "max_points",
+                    .about = "Points per series at most, its extremes among them; 0: all",
+                    .number = Range{.highest = 1'000'000, .otherwise = 0}}},
+    .message = v1::GetMetricsResponse::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           v1::GetMetricsRequest request;
-          for (const std::string& text : query.values("run")) request.add_runs(parse_id("run", text));
-          if (request.runs().empty())
-            throw Error{Code::kInvalidArgument, "metrics: no run is named, expected ?run=ID, once or more"};
-          for (const std::string& name : query.values("name")) request.add_names(name);
-          request.set_max_points(query.number_or("max_points", 0, 1'000'000));
+          for (const std::uint32_t run : query.numbers("run")) request.add_runs(run);
+          for (const std::string& name : query.texts("name")) request.add_names(name);
+          request.set_max_points(query.number("max_points"));
           return to_json(metrics(stored.db, request, kMostPointsSent));
         },
 };

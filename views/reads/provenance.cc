@@ -56,6 +56,9 @@ v1::ProvenanceResponse provenance(storage::Database& db, const std::string& swee
 
 extern const Read kProvenanceRead{
     .path = "sweeps/*/provenance",
+    .of = &kSweepOfPath,
+    .about = "What the sweep was submitted from: git commit and diff of its folder, packages",
+    .message = v1::ProvenanceResponse::descriptor,
     .answer = [](const Query& query,
                  const Stored& stored) { return to_json(provenance(stored.db, query.name)); },
 };

@@ -83,6 +83,10 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
 
 extern const Read kRunRead{
     .path = "runs/*",
+    .of = &kRunOfPath,
+    .about =
+        "The run's configuration, environment, metric summaries, checkpoints, attempts, and end of its log",
+    .message = v1::RunDetail::descriptor,
     .quick = true,
     .answer =
         [](const Query& query, const Stored& stored) {

@@ -65,14 +65,27 @@ v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest&
 
 extern const Read kRunsRead{
     .path = "runs",
-    .parameters = {"sweep", "trial", "limit", "before"},
+    .about = "Runs, newest first",
+    .parameters =
+        {{.name = "sweep", .about = "Only runs of this sweep"},
+         {.name = "trial",
+          .about = "Only runs of this trial; 0: of all trials",
+          .number = Range{.otherwise = 0}},
+         {.name = "limit",
+          .about = "Runs to return at most; 0: the maximum",
+          .number = Range{.highest = kMostRuns, .otherwise = 0}},
+         {.name = "before",
+          .about =
+              "Only runs older than this one; to continue, the last run of the answer; 0: from the newest",
+          .number = Range{.otherwise = 0}}},
+    .message = v1::ListRunsResponse::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           v1::ListRunsRequest request;
-          request.set_sweep(query.value("sweep").value_or(""));
-          request.set_trial(query.number_or("trial", 0, kHighestId));
-          request.set_limit(query.number_or("limit", 0, kMostRuns));
-          request.set_before(query.number_or("before", 0, kHighestId));
+          request.set_sweep(query.text("sweep"));
+          request.set_trial(query.number("trial"));
+          request.set_limit(query.number("limit"));
+          request.set_before(query.number("before"));
           return to_json(list_runs(stored.db, request));
         },
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "storage/probe_store.h"
 #include "storage/sweep_store.h"
 #include "views/convert.h"
 #include "views/read.h"
@@ -64,7 +65,9 @@ v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, con
   *message.mutable_summary() = sweep_summary(db, sweep);
   message.set_text(store.text(sweep.id));
   message.set_file(sweep.file);
-  if (page.first == 0) add_growth(db, sweep, message);
+  if (page.first > 0) return message;
+  add_growth(db, sweep, message);
+  for (const auto& probe : storage::probes_of(sweep.probes)) message.add_probes(protocol::to_text(probe));
   return message;
 }
 
@@ -89,7 +92,10 @@ v1::SweepDetail sweep_trials(storage::Database& db, const storage::SweepRecord& 
 
 extern const Read kSweepRead{
     .path = "sweeps/*",
-    .parameters = {"first", "count"},
+    .of = &kSweepOfPath,
+    .about = "The sweep, its file, and its trials with their newest runs",
+    .parameters = {kFirstRow, kRowCount},
+    .message = v1::SweepDetail::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           return to_json(sweep_detail(stored.db, query.name, query.page_of_rows()));

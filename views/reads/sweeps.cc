@@ -34,15 +34,22 @@ v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page, cons
 
 extern const Read kSweepsRead{
     .path = "sweeps",
-    .parameters = {"after", "first", "count"},
+    .about = "Sweeps, newest first",
+    .parameters = {{.name = "after",
+                    .about = "Only sweeps submitted before this one; to continue, `next` of the last answer. "
+                             "Not with `first`"},
+                   {.name = "first", .about = "Sweeps to skip", .number = Range{.otherwise = 0}},
+                   {.name = "count",
+                    .about = "Sweeps to return at most",
+                    .number = Range{.highest = kMostSweeps, .otherwise = kMostSweeps}}},
+    .message = v1::ListSweepsResponse::descriptor,
     .quick = true,
     .answer =
         [](const Query& query, const Stored& stored) {
-          const std::string after = query.value("after").value_or("");
-          if (!after.empty() && query.value("first"))
-            throw Error{Code::kInvalidArgument,
-                        "'after' and 'first' exclude each other: expected one of them"};
-          return to_json(list_sweeps(stored.db, query.page(kMostSweeps, kMostSweeps), after));
+          const std::string after = query.text("after");
+          if (!after.empty() && query.has("first"))
+            throw Error{Code::kInvalidArgument, "'after' and 'first' cannot be combined"};
+          return to_json(list_sweeps(stored.db, query.page(), after));
         },
 };
 

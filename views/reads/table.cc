@@ -16,12 +16,24 @@ v1::Table table(storage::Database& db, const std::string& sweep) {
 
 extern const Read kTableRead{
     .path = "sweeps/*/table",
-    .parameters = {"first", "count", "statistics", "long_form"},
+    .of = &kSweepOfPath,
+    .about =
+        "The table: columns, rows, cells with mean, s.d., n, text, comparison and the runs behind them; "
+        "agreement with the paper, analyses of variance, notes. The baseline's rows are always included",
+    .parameters = {kFirstRow,
+                   kRowCount,
+                   {.name = "statistics",
+                    .about = "1: include the statistics of each cell",
+                    .number = Range{.highest = 1, .otherwise = 0}},
+                   {.name = "long_form",
+                    .about = "1: do not pivot the table, whatever its file says",
+                    .number = Range{.highest = 1, .otherwise = 0}}},
+    .message = v1::Table::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           Page rows = query.page_of_rows();
-          rows.with_statistics = query.number_or("statistics", 0, 1) == 1;
-          const bool long_form = query.number_or("long_form", 0, 1) == 1;
+          rows.with_statistics = query.number("statistics") == 1;
+          const bool long_form = query.number("long_form") == 1;
           return to_json(stored.tables.table(stored.db, query.name, long_form)->part(rows));
         },
 };

@@ -255,6 +255,9 @@ v1::TuningResponse tuning(storage::Database& db, const std::string& sweep) {
 
 extern const Read kTuningRead{
     .path = "sweeps/*/tuning",
+    .of = &kSweepOfPath,
+    .about = "The points of a sweep with `tune` or `search`, each with its values, mean and trials",
+    .message = v1::TuningResponse::descriptor,
     .answer = [](const Query& query, const Stored& stored) { return to_json(tuning(stored.db, query.name)); },
 };
 

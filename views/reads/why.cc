@@ -2,18 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/nearest_name.h"
 #include "protocol/expression.h"
-#include "storage/chain_store.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
 #include "storage/trial_store.h"
 #include "views/comparison.h"
+#include "views/config_differences.h"
 #include "views/convert.h"
 #include "views/read.h"
 #include "views/table_notes.h"
@@ -22,7 +19,6 @@ namespace abl::views {
 namespace {
 
 namespace v1 = ablate::v1;
-using nlohmann::json;
 using storage::ClaimRecord;
 using storage::Database;
 
@@ -77,59 +73,12 @@ Place find_cell(const v1::Table& table, const v1::WhyRequest& request) {
   return place;
 }
 
-/// "model.attention.share" -> "\"QQQQQ\"": every leaf, and lists and mappings that are empty.
-std::map<std::string, std::string> leaves(const std::string& document) {
-  std::map<std::string, std::string> found;
-  const json parsed = json::parse(document, nullptr, false);
-  if (!parsed.is_structured()) return found;
-  const json flat = parsed.flatten();
-  for (const auto& [pointer, value] : flat.items()) {
-    std::string key = pointer.empty() ? pointer : pointer.substr(1);
-    std::ranges::replace(key, '/', '.');
-    if (key != "seed") found[key] = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  }
-  return found;
-}
-
-void add_differences(const std::string& document, const std::string& baseline, v1::WhyResponse& message) {
-  const auto here = leaves(document), there = leaves(baseline);
-  std::map<std::string, std::pair<std::string, std::string>> both;
-  for (const auto& [key, value] : here) both[key].first = value;
-  for (const auto& [key, value] : there) both[key].second = value;
-  for (const auto& [key, values] : both) {
-    if (values.first == values.second) continue;
-    auto& difference = *message.add_differences();
-    difference.set_key(key);
-    difference.set_value(values.first);
-    difference.set_baseline(values.second);
-  }
-}
-
 /// The claims of one row, by seed.
 std::vector<ClaimRecord> claims_of(Database& db, storage::SweepId sweep, const std::string& row) {
   const storage::SweepStore store{db};
   const auto position = store.row(sweep, row);
   if (!position) return {};
   return store.claims(sweep, {.first = static_cast<std::uint32_t>(*position), .count = 1, .values = 0});
-}
-
-/// In place of the hashes that name the weights of other trials in a document: whose they are.
-void name_weights(Database& db, storage::TrialId trial, bool of_baseline, v1::WhyResponse& message) {
-  for (const auto& file : storage::ChainStore{db}.files(trial)) {
-    const auto places = storage::SweepStore{db}.positions(file.trial);
-    const std::string text =
-        fmt::format("the {} weights of {}", name_of(file.take),
-                    places.empty() ? fmt::format("trial {}", file.trial)
-                                   : fmt::format("{}/{}", places.front().sweep, places.front().row));
-    const std::string written = json(file.name).dump();
-    for (auto& difference : *message.mutable_differences())
-      if ((of_baseline ? difference.baseline() : difference.value()) == written) {
-        if (of_baseline)
-          difference.set_baseline(text);
-        else
-          difference.set_value(text);
-      }
-  }
 }
 
 /// Where in its run a metric had the value that a column takes; 0 of a mean.
@@ -311,7 +260,8 @@ v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
   message.set_row(whole.rows(row).id());
   message.set_label(whole.rows(row).label());
   *message.mutable_column() = whole.columns(column);
-  if (column < whole.rows(row).cells_size()) *message.mutable_cell() = whole.rows(row).cells(column);
+  v1::Cell& cell = *message.mutable_cell();
+  if (column < whole.rows(row).cells_size()) cell = whole.rows(row).cells(column);
   message.set_baseline(baseline_of(whole, whole.rows(row)));
   message.set_paper_heading(whole.paper_heading());
   for (auto& note : notes_of(whole, notes_of_rows, table_notes(with_row_alone(stored, message.row()))))
@@ -322,11 +272,13 @@ v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
   const storage::TrialStore trials{db};
   if (!claims.empty()) message.set_config_json(trials.get(claims.front().trial).config);
   if (const auto other = claims_of(db, sweep.id, message.baseline());
-      !claims.empty() && !other.empty() && message.row() != message.baseline()) {
-    add_differences(message.config_json(), trials.get(other.front().trial).config, message);
-    name_weights(db, claims.front().trial, false, message);
-    name_weights(db, other.front().trial, true, message);
-  }
+      !claims.empty() && !other.empty() && message.row() != message.baseline())
+    for (auto& [key, values] : config_differences(db, claims.front().trial, other.front().trial)) {
+      auto& difference = *message.add_differences();
+      difference.set_key(key);
+      difference.set_value(values.first);
+      difference.set_baseline(values.second);
+    }
   if (message.column().kind() == v1::Column::KIND_COUNT)
     message.set_counted(model_hash(db, sweep.id, message.row()));
   message.set_how(how_text(message.column(), message.cell()));
@@ -336,13 +288,17 @@ v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
 
 extern const Read kWhyRead{
     .path = "sweeps/*/why",
-    .parameters = {"row", "column"},
+    .of = &kSweepOfPath,
+    .about = "How a cell of the table was computed: runs, values, settings, provenance",
+    .parameters = {{.name = "row", .about = "The row's id", .needed = true},
+                   {.name = "column", .about = "The column's name", .needed = true}},
+    .message = v1::WhyResponse::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           v1::WhyRequest request;
           request.set_sweep(query.name);
-          request.set_row(query.value("row").value_or(""));
-          request.set_column(query.value("column").value_or(""));
+          request.set_row(query.text("row"));
+          request.set_column(query.text("column"));
           return to_json(why(stored.db, request));
         },
 };

@@ -63,7 +63,10 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     for (const auto& part : storage::PartStore{db}.under_way_on(worker.name)) summary->add_parts(part.run);
     const auto taken = trials.slots_in_use(worker.name);
     for (auto& slot : *summary->mutable_slots())
-      if (const auto run = taken.find(slot.index()); run != taken.end()) slot.set_run(run->second);
+      if (const auto runs = taken.find(slot.index()); runs != taken.end()) {
+        slot.set_run(runs->second.front());
+        slot.mutable_beside()->Assign(runs->second.begin() + 1, runs->second.end());
+      }
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);
@@ -81,6 +84,8 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
 
 extern const Read kWorkersRead{
     .path = "workers",
+    .about = "Workers, with their slots, their runs, and why they get no trials",
+    .message = v1::ListWorkersResponse::descriptor,
     .quick = true,
     .answer = [](const Query&, const Stored& stored) { return to_json(list_workers(stored.db)); },
 };

@@ -45,6 +45,7 @@ class Stream {
 
   executor_type get_executor() { return tcp_.get_executor(); }
   net::ip::tcp::socket& socket() { return tcp_.socket(); }
+  int descriptor() { return tcp_.socket().native_handle(); }
   template <class Deadline>
   void expires_after(Deadline deadline) {
     tcp_.expires_after(deadline);

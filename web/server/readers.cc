@@ -24,10 +24,12 @@ constexpr std::size_t kMostWaiting = 64;
 
 }  // namespace
 
-Readers::Readers(const std::filesystem::path& store)
-    : tables_{store}, watched_{store, Database::Mode::kReadOnly}, quick_{store, 1}, slow_{store, 2} {}
+Readers::Readers(const std::filesystem::path& store, const storage::ChangeLog* log)
+    : tables_{store}, watched_{store, Database::Mode::kReadOnly}, quick_{store, 1}, slow_{store, 2} {
+  if (log) tables_.follow(*log);
+}
 
-net::awaitable<Answer> Readers::answer(Target target, std::stop_token abandoned) {
+net::awaitable<Answer> Readers::answer(Target target, Taken taken, std::stop_token abandoned) {
   storage::ReadPool& pool = is_quick(target) ? quick_ : slow_;
   if (const std::size_t waiting = pool.under_way(); waiting >= kMostWaiting) {
     Answer busy =
@@ -36,10 +38,13 @@ net::awaitable<Answer> Readers::answer(Target target, std::stop_token abandoned)
     busy.headers.emplace_back("Retry-After", "1");
     co_return busy;
   }
-  std::function<Answer(Database&)> work = [this, target = std::move(target)](Database& db) {
+  std::function<Answer(Database&)> work = [this, target = std::move(target),
+                                           taken = std::move(taken)](Database& db) {
     try {
       if (db.stopped()) throw Error{Code::kCancelled, "request cancelled"};  // it left while it waited
-      return api_answer(target, db, tables_);
+      Answer answer = api_answer(target, db, tables_);
+      encode(answer, taken, deltas_, address_of(target));
+      return answer;
     } catch (const Error& error) {
       return error_answer(error.code(), error.what());
     }

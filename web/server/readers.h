@@ -10,6 +10,8 @@
 #include "storage/read_pool.h"
 #include "views/table_cache.h"
 #include "web/server/answer.h"
+#include "web/server/deltas.h"
+#include "web/server/encoding.h"
 #include "web/server/net.h"
 #include "web/server/target.h"
 
@@ -23,12 +25,13 @@ namespace abl::web {
 class Readers {
  public:
   /// Opens the connections. Throws: as storage::Database.
-  explicit Readers(const std::filesystem::path& store);
+  /// `log`: has what each commit touches, and outlives this; null: nobody knows.
+  Readers(const std::filesystem::path& store, const storage::ChangeLog* log);
   ~Readers() { stop(); }
 
   /// Runs the query on a thread and comes back on the caller's. `abandoned`: nobody waits for the answer,
-  /// which is then any. Too many are waiting: an answer that says so.
-  net::awaitable<Answer> answer(Target target, std::stop_token abandoned);
+  /// which is then any. Too many are waiting: an answer that says so. `taken`: how it may be sent.
+  net::awaitable<Answer> answer(Target target, Taken taken, std::stop_token abandoned);
   /// Whether the store was written since the last call, or since the opening. One caller at a time.
   net::awaitable<bool> changed();
   /// Ends the queries that are under way, and those that wait.
@@ -42,6 +45,7 @@ class Readers {
                                    std::stop_token abandoned = {});
 
   views::TableCache tables_;
+  Deltas deltas_;
   storage::Database watched_;  // PRAGMA data_version counts the commits of others than its own connection
   std::int64_t seen_ = watched_.data_version();
   storage::ReadPool quick_, slow_;  // the last member: their threads use the others

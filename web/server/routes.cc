@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <set>
 #include <span>
 
 #include "storage/metric_store.h"
 #include "storage/trial_store.h"
-#include "views/read.h"
 
 namespace abl::web {
 namespace {
@@ -20,21 +18,23 @@ namespace {
 using Path = std::span<const std::string>;
 
 const std::string kBelow = "/api/v1/";
-constexpr std::string_view kLogPath = "runs/*/log";
 constexpr std::size_t kLogChunkBytes = 256 * 1024;
 
-/// The one answer that is no message: log bytes from an offset on, as they are. X-Log-Bytes: how many there
-/// are in all, so that a reader knows whether to go on.
-Answer log(const views::Query& query, storage::Database& db) {
-  query.allow_only(std::array<std::string_view, 1>{"offset"});
+/// Log bytes from an offset on, as they are. X-Log-Bytes: how many there are in all, so that a reader knows
+/// whether to go on.
+Answer log(const views::Query& query, const views::Stored& stored) {
   const storage::RunId run = views::parse_id("run", query.name);
-  const std::uint64_t bytes = storage::TrialStore{db}.run(run).log_bytes;
-  const auto text = query.value("offset");
-  const std::uint64_t offset =
-      text ? views::parse_number("offset", *text, 0, std::numeric_limits<std::int64_t>::max()) : 0;
+  const std::uint64_t bytes = storage::TrialStore{stored.db}.run(run).log_bytes;
+  const std::uint64_t offset = query.long_number("offset");
   Answer answer{.type = "text/plain; charset=utf-8", .headers = {{"X-Log-Bytes", std::to_string(bytes)}}};
-  if (offset < bytes) answer.body = storage::MetricStore{db}.log(run, offset, kLogChunkBytes);
+  if (offset < bytes) answer.body = storage::MetricStore{stored.db}.log(run, offset, kLogChunkBytes);
   return answer;
+}
+
+const TextRead* find_text(Path path) {
+  const auto found = std::ranges::find_if(
+      text_reads(), [&](const TextRead* read) { return match(read->path, path).has_value(); });
+  return found == text_reads().end() ? nullptr : *found;
 }
 
 /// "events, metrics, runs, sweeps or workers": what a path below the version begins with.
@@ -61,11 +61,20 @@ std::optional<Path> below_version(const Target& target) {
 
 Answer route(const Target& target, const views::Stored& stored) {
   const auto path = below_version(target);
-  if (!path) throw Error{Code::kNotFound, "unknown API version: expected /api/v1/…"};
-  if (const auto run = match(kLogPath, *path)) return log({*run, target.query}, stored.db);
+  if (!path && target.path.size() == 1) {
+    views::Query{.name = {}, .parameters = target.query, .declared = {}}.check();
+    return Answer{.body = api_description()};
+  }
+  if (!path)
+    throw Error{Code::kNotFound, "unknown API version: expected /api/v1/…, or /api, which describes it"};
+  if (const TextRead* read = find_text(*path)) {
+    const views::Query query{*match(read->path, *path), target.query, read->parameters};
+    query.check();
+    return read->answer(query, stored);
+  }
   if (const views::Read* read = find_read(*path)) {
-    const views::Query query{*match(read->path, *path), target.query};
-    query.allow_only(read->parameters);
+    const views::Query query{*match(read->path, *path), target.query, read->parameters};
+    query.check();
     return Answer{.body = read->answer(query, stored)};
   }
   throw Error{Code::kNotFound, fmt::format("unknown path '/{}'; expected {} below /api/v1/",
@@ -74,22 +83,42 @@ Answer route(const Target& target, const views::Stored& stored) {
 
 }  // namespace
 
+const TextRead kLogRead{
+    .path = "runs/*/log",
+    .of = &views::kRunOfPath,
+    .about = "Bytes of the run's log, 256 KiB at most",
+    .parameters = {{.name = "offset",
+                    .about = "From this byte on",
+                    .number =
+                        views::Range{.highest = std::numeric_limits<std::int64_t>::max(), .otherwise = 0}}},
+    .types = {"text/plain"},
+    .quick = true,
+    .answer = log,
+};
+
+std::span<const TextRead* const> text_reads() {
+  static constexpr std::array kAll{&kLogRead, &kPrintedRead};
+  return kAll;
+}
+
 std::string api_route(const Target& target) {
   const auto path = below_version(target);
-  if (path && match(kLogPath, *path)) return kBelow + std::string{kLogPath};
+  if (const TextRead* text = path ? find_text(*path) : nullptr) return kBelow + std::string{text->path};
   const views::Read* read = path ? find_read(*path) : nullptr;
   return read ? kBelow + std::string{read->path} : "/api";
 }
 
 std::vector<std::string> api_routes() {
-  std::vector<std::string> routes{kBelow + std::string{kLogPath}, "/api"};
+  std::vector<std::string> routes{"/api"};
+  for (const TextRead* read : text_reads()) routes.push_back(kBelow + std::string{read->path});
   for (const views::Read* read : views::all_reads()) routes.push_back(kBelow + std::string{read->path});
   return routes;
 }
 
 bool is_quick(const Target& target) {
   const auto path = below_version(target);
-  if (!path || match(kLogPath, *path)) return true;
+  if (!path) return true;
+  if (const TextRead* text = find_text(*path)) return text->quick;
   const views::Read* read = find_read(*path);
   return !read || read->quick;
 }

@@ -77,13 +77,14 @@ class Server::Impl {
   explicit Impl(const ServerOptions& options)
       : options_{options},
         site_{new Site{.options = options,
-                       .readers = Readers{options.store},
+                       .readers = Readers{options.store, options.log},
                        .hub = Hub{network_.get_executor(), options.heartbeat},
                        .crowd = Crowd{options.limits.connections, options.limits.of_one_address},
                        .rate = Rate{options.limits.requests, options.limits.requests_a_second},
                        .streams = Streams{room_for_streams(options.limits.connections),
                                           room_for_streams(options.limits.of_one_address),
-                                          options.limits.event_streams_of_one}}},
+                                          options.limits.event_streams_of_one},
+                       .actions = ActionDesk{options.actions}}},
         acceptor_{listen_on(network_, options)},
         endpoint_{acceptor_.local_endpoint()} {
     if (options.doorkeeper)
@@ -109,7 +110,8 @@ class Server::Impl {
       if (children_.empty()) force_.cancel();
     });
     thread_.join();
-    site_->readers.stop();  // its last answers go to a network that is stopped: nothing runs any more
+    site_->readers.stop();  // their last answers go to a network that is stopped: nothing runs any more
+    site_->actions.finish();
   }
 
   std::uint16_t port() const { return endpoint_.port(); }

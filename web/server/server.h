@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/instruments.h"
 #include "storage/change.h"
+#include "storage/change_log.h"
 
 namespace abl::web {
 
@@ -48,6 +49,8 @@ class Doorkeeper {
                     const std::string& outcome) = 0;
 };
 
+class Actions;  // web/server/actions.h
+
 /// What one address, or all of them, may ask of a dashboard.
 struct Limits {
   std::size_t connections = 512, of_one_address = 128;
@@ -57,6 +60,8 @@ struct Limits {
   /// of an address together have three quarters of its connections, and all that there are of all, so that
   /// there is room for who asks for something.
   std::size_t event_streams_of_one = 32;
+  /// In which the body of a request is there as a whole.
+  std::chrono::milliseconds body{30'000};
 };
 
 struct ServerOptions {
@@ -67,10 +72,12 @@ struct ServerOptions {
                              ///< beside a scheduler)
   std::chrono::milliseconds heartbeat{5000};  ///< of an event stream that has nothing else to say
   std::string version{};                      ///< of the program, as it says it
-  const Monitor* monitor = nullptr;           ///< outlives the server; none: it knows nothing beside
+  const storage::ChangeLog* log = nullptr;  ///< what each commit touches; outlives the server; none: unknown
+  const Monitor* monitor = nullptr;         ///< outlives the server; none: it knows nothing beside
   /// With TLS: what it is served with. Beyond loopback it needs that, and a doorkeeper.
   std::shared_ptr<const access::ServerCertificate> certificate{};
   Doorkeeper* doorkeeper = nullptr;  ///< outlives the server; none: whoever reaches it may look
+  Actions* actions = nullptr;        ///< outlives the server; none: it only shows, and refuses to do anything
   const Clock* clock = nullptr;      ///< of sessions; outlives the server; none: the system's
   Limits limits{};
 };

@@ -17,6 +17,7 @@
 #include "ablate/v1/access.pb.h"
 #include "access/request_guard.h"
 #include "views/json.h"
+#include "web/server/encoding.h"
 #include "web/server/routes.h"
 #include "web/server/static_files.h"
 
@@ -32,7 +33,7 @@ using Response = http::response<http::string_body>;
 constexpr auto kDeadline = 30s;
 constexpr auto kLookForPeer = 250ms;  // whether a peer has left that has sent its next request already
 constexpr std::uint64_t kFormBytes = 4096;
-constexpr int kTooLong = 413;
+constexpr int kTooLong = 413, kTooSlow = 408, kNotAllowed = 405, kNoLength = 411, kNotJson = 415;
 constexpr std::uint32_t kHeaderBytes =
     64 * 1024;  ///< room for a metrics request that names some thousand runs
 
@@ -58,7 +59,7 @@ bool is_of_api(std::string_view target) {
 /// Kinds of addresses that are not of the API: what programs ask for that watch over this one; everything
 /// else; and what is answered before anybody looks where it leads.
 constexpr std::string_view kMetrics = "/metrics", kHealth = "/healthz", kApp = "/", kRefused = "refused",
-                           kWhoAmI = "/api/v1/whoami", kSignIn = "/sign-in";
+                           kWhoAmI = "/api/v1/whoami", kSchema = "/api/v1/schema", kSignIn = "/sign-in";
 
 std::string_view path_of(const Request& request) {
   const std::string_view target = request.target();
@@ -77,6 +78,55 @@ bool is_posted_form(const Request& request) {
          (path_of(request) == SignIn::kPage || path_of(request) == SignIn::kOut);
 }
 
+/// That something be done, rather than shown.
+bool is_action(const Request& request) { return path_of(request).starts_with("/api/v1/actions/"); }
+
+std::string_view authorization_of(const Request& request) { return request[http::field::authorization]; }
+
+Answer not_served(const Request& request, const std::string& why, const char* allowed) {
+  Answer answer =
+      error_answer(kNotAllowed, Code::kUnimplemented,
+                   fmt::format("{} is not served: {}", std::string_view{request.method_string()}, why));
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
+}
+
+/// Why what is asked for is not done, as far as its header tells; or nothing. What another page could have a
+/// browser send (a form, a text, whatever it asks nobody for first) is none of it: not with this type, and
+/// not from there. A script that shows a token says by that who it is; no browser does so by itself.
+std::optional<Answer> action_objection(const Parser& parser, const Site& site) {
+  const Request& request = parser.get();
+  if (!site.actions.open())
+    return not_served(request, "this dashboard shows a results file, and changes nothing", "GET, HEAD");
+  if (request.method() != http::verb::post)
+    return not_served(request, "what is to be done is posted", "POST");
+  if (authorization_of(request).empty() && request["Sec-Fetch-Site"] != "same-origin")
+    return error_answer(Code::kPermissionDenied,
+                        "only the dashboard's own pages may have something done: expected "
+                        "'Sec-Fetch-Site: same-origin', or a token");
+  std::string_view type = request[http::field::content_type];
+  type = type.substr(0, type.find_first_of("; "));
+  if (!beast::iequals(type, "application/json"))
+    return error_answer(kNotJson, Code::kInvalidArgument,
+                        "the body is not JSON: expected 'Content-Type: application/json'");
+  if (parser.chunked() || !parser.content_length())
+    return error_answer(kNoLength, Code::kInvalidArgument, "the body has no length: expected Content-Length");
+  if (*parser.content_length() > ActionDesk::kMostBytes)
+    return error_answer(kTooLong, Code::kInvalidArgument,
+                        fmt::format("the body has {} bytes, expected {} at most", *parser.content_length(),
+                                    ActionDesk::kMostBytes));
+  return std::nullopt;
+}
+
+/// Why nobody who comes by this connection may change anything, or empty. Where people sign in, their roles
+/// say; elsewhere it is the user of this machine who runs the dashboard, and not whoever else is here.
+std::string why_changes_nothing(Stream& stream, const Site& site) {
+  if (!site.actions.open() || site.sign_in) return {};
+  const auto user = access::user_of_peer(stream.descriptor());
+  if (user && access::is_own_user(*user)) return {};
+  return "this dashboard has no sign-in: only programs of the user who runs it may have something done";
+}
+
 /// Why a request is not looked at any further, or nothing.
 std::optional<Answer> objection(const Parser& parser, const Stream& stream, const Site& site) {
   const Request& request = parser.get();
@@ -91,13 +141,9 @@ std::optional<Answer> objection(const Parser& parser, const Stream& stream, cons
                                        pem ? std::span{pem->names} : std::span<const std::string>{}))
     return error_answer(Code::kPermissionDenied, *why);
   if (site.sign_in && is_posted_form(request)) return std::nullopt;
-  if (request.method() != http::verb::get && request.method() != http::verb::head) {
-    Answer answer = error_answer(405, Code::kUnimplemented,
-                                 fmt::format("{} is not served: the dashboard only reads, with GET and HEAD",
-                                             std::string_view{request.method_string()}));
-    answer.headers.emplace_back("Allow", "GET, HEAD");
-    return answer;
-  }
+  if (is_action(request)) return action_objection(parser, site);
+  if (request.method() != http::verb::get && request.method() != http::verb::head)
+    return not_served(request, "this address is read, with GET and HEAD", "GET, HEAD");
   if (parser.chunked() || parser.content_length().value_or(0) > 0)
     return error_answer(kTooLong, Code::kInvalidArgument, "the request has a body, expected none");
   return std::nullopt;
@@ -154,15 +200,32 @@ Answer health_answer(const Site& site, bool whole) {
 
 /// Which of few kinds of address it is, for figures: what people send is no label.
 std::string route_of(const Target& target) {
-  if (match(kWhoAmI, target.path)) return std::string{kWhoAmI};
+  for (const std::string_view route : {kWhoAmI, kSchema, ActionDesk::kPath})
+    if (match(route, target.path)) return std::string{route};
   if (!target.path.empty() && target.path.front() == "api") return api_route(target);
   for (const std::string_view route : {kMetrics, kHealth})
     if (match(route, target.path)) return std::string{route};
   return std::string{match(SignIn::kPage, target.path) ? kSignIn : kApp};
 }
 
+Actions::Asker asker_of(const std::optional<Visit>& visit) {
+  return visit ? Actions::Asker{visit->holder} : std::nullopt;
+}
+
+/// Of an address that takes no parameters.
+std::optional<Answer> parameters_refused(const Target& target) {
+  try {
+    views::Query{.name = {}, .parameters = target.query, .declared = {}}.check();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error_answer(error.code(), error.what());
+  }
+}
+
 /// As the messages of `ablate.v1.Access` have it.
-Answer who_am_i(const std::optional<Visit>& visit, const std::string& no_events) {
+Answer who_am_i(const Target& target, const std::optional<Visit>& visit, const std::string& no_events,
+                Stream& stream, const Site& site) {
+  if (auto refused = parameters_refused(target)) return *refused;
   ablate::v1::Caller caller;
   caller.set_no_events(no_events);
   caller.set_name(visit ? visit->holder.name : "local");
@@ -171,6 +234,7 @@ Answer who_am_i(const std::optional<Visit>& visit, const std::string& no_events)
        {ablate::v1::TOKEN_ROLE_VIEWER, ablate::v1::TOKEN_ROLE_SUBMITTER, ablate::v1::TOKEN_ROLE_ADMIN})
     if (beast::iequals(ablate::v1::TokenRole_Name(known), "TOKEN_ROLE_" + role)) caller.set_role(known);
   if (visit) caller.mutable_token()->set_id(visit->holder.token);
+  site.actions.introduce(asker_of(visit), why_changes_nothing(stream, site), caller);
   return Answer{.body = views::to_json(caller)};
 }
 
@@ -199,8 +263,6 @@ Answer no_events(const Streams& streams, const Streams::Owner& owner) {
   answer.headers.emplace_back("Retry-After", "10");
   return answer;
 }
-
-std::string_view authorization_of(const Request& request) { return request[http::field::authorization]; }
 
 /// What somebody is answered who may not look.
 Answer turned_away(const Request& request, const Error& why) {
@@ -243,13 +305,26 @@ net::awaitable<std::optional<Answer>> answer(const Request& request, Target targ
                                              const std::string& route) {
   if (route == kMetrics) co_return metrics_answer(site);
   if (route == kHealth) co_return health_answer(site, true);
-  if (route == kWhoAmI) co_return who_am_i(visit, site.streams.why_not(owner_of(visit, stream)));
-  if (target.path.empty() || target.path.front() != "api")
-    co_return static_answer(embedded_app(), target, request[http::field::if_none_match],
-                            request[http::field::accept].find("text/html") != std::string_view::npos);
+  if (route == kWhoAmI)
+    co_return who_am_i(target, visit, site.streams.why_not(owner_of(visit, stream)), stream, site);
+  Taken taken =
+      taken_by(request[http::field::accept_encoding], request[http::field::if_none_match], request["A-IM"]);
+  if (route == kSchema) {
+    if (auto refused = parameters_refused(target)) co_return refused;
+    Answer schema = site.actions.schema();
+    encode(schema, taken);
+    co_return schema;
+  }
+  if (target.path.empty() || target.path.front() != "api") {
+    Answer found = static_answer(embedded_app(), target,
+                                 request[http::field::accept].find("text/html") != std::string_view::npos);
+    encode(found, taken);  // a hundred kilobytes, once for each browser and release
+    co_return found;
+  }
   using namespace net::experimental::awaitable_operators;
   std::stop_source abandoned;
-  net::awaitable<Answer> found = site.readers.answer(std::move(target), abandoned.get_token());
+  net::awaitable<Answer> found =
+      site.readers.answer(std::move(target), std::move(taken), abandoned.get_token());
   net::awaitable<void> left = leaving(stream, abandoned);
   std::variant<Answer, std::monostate> first = co_await (std::move(found) || std::move(left));
   if (first.index() != 0) co_return std::nullopt;
@@ -259,6 +334,15 @@ net::awaitable<std::optional<Answer>> answer(const Request& request, Target targ
 bool wants_events(const Request& request) {
   return request.method() == http::verb::get &&
          (request.target() == "/api/v1/events" || request.target().starts_with("/api/v1/events?"));
+}
+
+/// The id of the last event that the reader has had. A browser sends it as a header when it connects again by
+/// itself; a page that does so cannot set one. Throws: Error{kInvalidArgument}.
+std::optional<std::string> last_event(const Request& request, const Target& target) {
+  const views::Query query{.name = {}, .parameters = target.query, .declared = kEventsParameters};
+  query.check();
+  if (const auto sent = field_of(request, "Last-Event-ID")) return std::string{*sent};
+  return query.has("after") ? std::optional{query.text("after")} : std::nullopt;
 }
 
 Response response_of(Answer answer, bool keep_alive) {
@@ -323,7 +407,8 @@ std::optional<Answer> complaint(beast::error_code ec) {
 
 RequestFigures::RequestFigures() {
   for (const std::string& route : api_routes()) routes_.try_emplace(route);
-  for (const std::string_view route : {kMetrics, kHealth, kApp, kRefused, kWhoAmI, kSignIn})
+  for (const std::string_view route :
+       {kMetrics, kHealth, kApp, kRefused, kWhoAmI, kSchema, ActionDesk::kPath, kSignIn})
     routes_.try_emplace(std::string{route});
 }
 
@@ -367,6 +452,66 @@ net::awaitable<Answer> posted(Parser&& header, beast::flat_buffer& buffer, Visit
   co_return answer;
 }
 
+/// Reads what follows a header, until `deadline`. False: it was not there by then, and what comes is not
+/// read.
+net::awaitable<bool> read_body(Stream& stream, beast::flat_buffer& buffer,
+                               http::request_parser<http::string_body>& parser,
+                               std::chrono::milliseconds deadline) {
+  enum class State { kReading, kTooLate, kOver };
+  const auto state = std::make_shared<State>(State::kReading);  // the timer may speak when this is over
+  net::steady_timer timer{stream.get_executor(), deadline};
+  timer.async_wait([state, &stream](beast::error_code stopped) {
+    if (stopped || *state != State::kReading) return;
+    *state = State::kTooLate;
+    beast::error_code ignored;
+    stream.socket().cancel(ignored);
+  });
+  stream.expires_after(deadline + kDeadline);
+  beast::error_code ec;
+  co_await http::async_read(stream, buffer, parser, net::redirect_error(net::use_awaitable, ec));
+  const bool late = *state == State::kTooLate;
+  *state = State::kOver;
+  if (ec && !late) throw beast::system_error{ec};
+  co_return !late;
+}
+
+struct Acted {
+  std::optional<Answer> answer;  ///< nothing: the peer has left
+  bool read = false;             ///< the body, as a whole: what follows is the next request
+};
+/// Reads what is to be done, and has it done.
+net::awaitable<Acted> acted(Parser&& header, beast::flat_buffer& buffer, Visitor& visitor, std::string method,
+                            std::optional<Visit> visit) {
+  Stream& stream = visitor.stream;
+  Site& site = *visitor.site;
+  if (std::string why = why_changes_nothing(stream, site); !why.empty())
+    co_return Acted{error_answer(Code::kPermissionDenied, why)};
+  if (site.actions.full()) {
+    Answer busy = error_answer(
+        Code::kResourceExhausted,
+        fmt::format("{} requests are being done already: try again in a moment", ActionDesk::kMostAtOnce));
+    busy.headers.emplace_back("Retry-After", "1");
+    co_return Acted{std::move(busy)};
+  }
+  const ActionDesk::Place place{site.actions};
+  http::request_parser<http::string_body> parser{std::move(header)};
+  parser.body_limit(ActionDesk::kMostBytes);
+  if (!co_await read_body(stream, buffer, parser, site.options.limits.body))
+    co_return Acted{
+        error_answer(kTooSlow, Code::kDeadlineExceeded,
+                     fmt::format("the body was not there within {} s",
+                                 std::chrono::duration<double>(site.options.limits.body).count()))};
+  visitor.guest.work();
+  using namespace net::experimental::awaitable_operators;
+  std::stop_source abandoned;
+  net::awaitable<Answer> done = site.actions.act(asker_of(visit), std::move(method),
+                                                 std::move(parser.get().body()), abandoned.get_token());
+  net::awaitable<void> left = leaving(stream, abandoned);
+  std::variant<Answer, std::monostate> first = co_await (std::move(done) || std::move(left));
+  if (first.index() != 0) co_return Acted{};
+  co_return Acted{std::move(std::get<0>(first)), true};
+}
+
 /// What is known at once: who is not let in, and what is for everybody. Nothing: to be looked for.
 struct AtTheDoor {
   std::optional<Answer> answer;
@@ -388,6 +533,10 @@ AtTheDoor at_the_door(const Parser& parser, const Stream& stream, Site& site) {
     door.target = parse_target(request.target());
   } catch (const Error& error) {
     door.answer = error_answer(error.code(), error.what());
+    return door;
+  }
+  if (is_action(request) != match(ActionDesk::kPath, door.target.path).has_value()) {
+    door.answer = error_answer(Code::kNotFound, "unknown path: expected /api/v1/actions/NAME");
     return door;
   }
   door.route = route_of(door.target);
@@ -429,17 +578,33 @@ net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
   if (!door.answer && is_posted_form(parser.get())) {
     door.answer = co_await posted(std::move(parser), buffer, visitor);
     keep_alive = keep_alive && door.answer->status != kTooLong;
+  } else if (!door.answer && door.route == ActionDesk::kPath) {
+    Acted done = co_await acted(std::move(parser), buffer, visitor,
+                                *match(ActionDesk::kPath, door.target.path), door.visit);
+    if (!done.answer) co_return false;
+    door.answer = std::move(done.answer);
+    keep_alive = keep_alive && done.read;
   }
   visitor.guest.work();
   const bool events = !door.answer && wants_events(parser.get());
   Streams::Owner owner = owner_of(door.visit, stream);
-  if (events && !site.streams.why_not(owner).empty()) door.answer = no_events(site.streams, owner);
+  std::optional<std::string> after;
+  if (events) {
+    if (!site.streams.why_not(owner).empty())
+      door.answer = no_events(site.streams, owner);
+    else
+      try {
+        after = last_event(parser.get(), door.target);
+      } catch (const Error& error) {
+        door.answer = error_answer(error.code(), error.what());
+      }
+  }
   if (!door.answer && events) {
     const Streams::Place place{site.streams, std::move(owner)};
     std::function<std::string()> why_over = [&site, visit = door.visit] {
       return visit ? site.sign_in->why_over(*visit) : std::string{};
     };
-    co_await site.hub.stream_to(stream, event_stream_head(), std::move(why_over));
+    co_await site.hub.stream_to(stream, event_stream_head(), std::move(after), std::move(why_over));
     co_return false;
   }
   if (!door.answer)

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/instruments.h"
+#include "web/server/actions.h"
 #include "web/server/net.h"
 #include "web/server/peers.h"
 #include "web/server/readers.h"
@@ -42,6 +43,7 @@ struct Site {
   Crowd crowd;
   Rate rate;
   Streams streams;
+  ActionDesk actions;
   std::optional<SignIn> sign_in = {};  ///< where people sign in
   Outbox outbox = {};
   RequestFigures requests = {};
@@ -58,8 +60,8 @@ struct Visitor {
 
 /// Serves one connection until the peer closes it, asks to close, or neither sends nor reads anything for 30
 /// s: a slow reader of a long answer has all the time it needs. Only GET and HEAD, and a request has no body,
-/// but to sign in and out. Who closes its side of the connection has left: what it asked for is not looked
-/// for any further.
+/// but to sign in and out, and what is posted to have something done. Who closes its side of the connection
+/// has left: what it asked for is not looked for any further.
 net::awaitable<void> serve(std::unique_ptr<Visitor> visitor);
 
 }  // namespace abl::web

@@ -5,10 +5,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "storage/change.h"
 #include "web/server/net.h"
@@ -54,6 +58,28 @@ class Outbox {
   std::size_t bytes_ = 0;
 };
 
+/// What changed last, each change with a number: a reader who was away is told what it missed, once for each
+/// sweep and run, or "anything" where that is not known any more.
+class Changes {
+ public:
+  static constexpr std::size_t kMost = 4096;
+
+  Changes();
+  void add(const storage::Change& change);
+  /// Where a reader stands who has been told everything: "8f2c0d1a-17", which no other process says.
+  std::string place() const;
+  /// What a reader at `place` has not been told: a change without a sweep where that is not known.
+  std::set<storage::Change> since(std::string_view place) const;
+
+ private:
+  using Numbers = std::map<std::uint64_t, storage::Change>;
+  std::string process_;
+  std::uint64_t last_ = 0;
+  std::uint64_t forgotten_ = 0;  ///< up to this number, changes may be missing
+  Numbers by_number_;
+  std::map<storage::Change, Numbers::iterator> newest_;
+};
+
 /// Tells every open stream what changed. A slow reader costs nothing: changes that it has not been sent yet
 /// are a set, and beyond a bound they become one "anything". Thread: the network thread, but for `publish`.
 class Hub {
@@ -74,8 +100,9 @@ class Hub {
 
   /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
   /// by an exception where the peer is gone, and when `why_over` says why it may hear no more, with an event
-  /// that says so.
-  net::awaitable<void> stream_to(Stream& stream, std::string head, std::function<std::string()> why_over);
+  /// that says so. `after`: the id of the last event that the reader has had, where it has had one.
+  net::awaitable<void> stream_to(Stream& stream, std::string head, std::optional<std::string> after,
+                                 std::function<std::string()> why_over);
 
  private:
   struct Subscriber {
@@ -85,9 +112,12 @@ class Hub {
     net::steady_timer wake;  ///< cancelled when something is pending
   };
   void deliver(const storage::Change& change);
+  /// What a reader is sent who hears of `changes` and then stands where everybody does.
+  std::string events_of(const std::set<storage::Change>& changes, bool with_heartbeat) const;
 
   net::any_io_executor network_;
   const std::chrono::milliseconds heartbeat_;
+  Changes changes_;
   std::list<Subscriber> subscribers_;
   std::string trouble_;
 };

@@ -46,7 +46,7 @@ bool is_page(const App& app, const Target& target) {
 
 }  // namespace
 
-Answer static_answer(const App& app, const Target& target, std::string_view if_none_match, bool wants_page) {
+Answer static_answer(const App& app, const Target& target, bool wants_page) {
   const auto files = app.files;
   const std::string wanted =
       is_page(app, target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
@@ -60,15 +60,11 @@ Answer static_answer(const App& app, const Target& target, std::string_view if_n
   if (file == files.end()) return error_answer(Code::kNotFound, fmt::format("no page '/{}'", wanted));
 
   // what is under assets/ has its content's hash in its name: it never changes
-  Answer answer{
+  return Answer{
       .type = std::string{type_of(file->path)},
+      .body = std::string{file->data},
       .cache = file->path.starts_with("assets/") ? "public, max-age=31536000, immutable" : "no-cache",
       .headers = {{"ETag", std::string{file->etag}}}};
-  if (if_none_match == "*" || if_none_match.find(file->etag) != std::string_view::npos)
-    answer.status = 304;
-  else
-    answer.body = std::string{file->data};
-  return answer;
 }
 
 }  // namespace abl::web

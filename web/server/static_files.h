@@ -26,9 +26,9 @@ struct App {
 App embedded_app();
 
 /// Answers everything outside the API: a file by its exact path, index.html for the app's own addresses (/
-/// and its pages'), 304 where `if_none_match` has the file's tag. An address that there is not: the app's
-/// page with status 404, which says so, where a page is wanted (`wants_page`, by its Accept), otherwise an
-/// error as the API's. Without files, a short page that says so.
-Answer static_answer(const App& app, const Target& target, std::string_view if_none_match, bool wants_page);
+/// and its pages'). An address that there is not: the app's page with status 404, which says so, where a page
+/// is wanted (`wants_page`, by its Accept), otherwise an error as the API's. Without files, a short page that
+/// says so.
+Answer static_answer(const App& app, const Target& target, bool wants_page);
 
 }  // namespace abl::web

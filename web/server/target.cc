@@ -69,6 +69,13 @@ Target parse_target(std::string_view target) {
   return parsed;
 }
 
+std::string address_of(const Target& target) {
+  std::string address;
+  for (const std::string& segment : target.path) address += '\0' + segment;
+  for (const auto& [name, value] : target.query) address += '\1' + name + '\1' + value;
+  return address;
+}
+
 std::optional<std::string> match(std::string_view pattern, std::span<const std::string> path) {
   std::vector<std::string_view> wanted;
   split(pattern, '/', [&](std::string_view segment) { wanted.push_back(segment); });

@@ -20,6 +20,9 @@ struct Target {
 /// Throws: Error{kInvalidArgument}: not a path, a broken escape, a control character.
 Target parse_target(std::string_view target);
 
+/// The same address is the same text, and another one another.
+std::string address_of(const Target& target);
+
 /// Whether a path is as a pattern says: "sweeps/*/table", where "*" is one segment. What that segment is
 /// then, empty where there is none.
 std::optional<std::string> match(std::string_view pattern, std::span<const std::string> path);

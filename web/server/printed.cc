@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "printing/selection.h"
+#include "printing/sheet.h"
+#include "printing/table.h"
+#include "views/views.h"
+#include "web/server/routes.h"
+
+namespace abl::web {
+namespace {
+
+using printing::TableFormat;
+
+// Of a table that is whole in memory while it is printed.
+constexpr std::uint32_t kMostRows = 10'000, kMostWithStatistics = 1000;
+constexpr views::Range kFlag{.highest = 1, .otherwise = 0};
+constexpr std::size_t kMostBytes = 64 << 20;  // of its rows, as they are kept
+
+[[noreturn]] void reject(const std::string& message) { throw Error{Code::kInvalidArgument, message}; }
+
+struct Kind {
+  TableFormat format;
+  std::string_view type, ending;
+};
+constexpr std::array<Kind, 5> kKinds{{{TableFormat::kText, "text/plain", "txt"},
+                                      {TableFormat::kMarkdown, "text/markdown", "md"},
+                                      {TableFormat::kCsv, "text/csv", "csv"},
+                                      {TableFormat::kLatex, "text/x-tex", "tex"},
+                                      {TableFormat::kHtml, "text/html", "html"}}};
+
+const Kind& kind_of(const views::Query& query) {
+  const TableFormat format = printing::table_format(query.has("format") ? query.text("format") : "text");
+  const auto kind = std::ranges::find(kKinds, format, &Kind::format);
+  if (kind == kKinds.end()) reject("format: 'json' is what sweeps/NAME/table answers");
+  return *kind;
+}
+
+/// What stands in `\label{…}` as it is.
+std::string label_of(const views::Query& query) {
+  const std::string label = query.text("label");
+  if (!std::ranges::all_of(label, [](unsigned char c) {
+        return std::isalnum(c) ||
+               std::string_view{":._-/+"}.find(static_cast<char>(c)) != std::string_view::npos;
+      }))
+    reject(fmt::format("label: expected letters, digits and any of :._-/+, got '{}'", label));
+  return label;
+}
+
+struct Asked {
+  printing::TableOptions options;
+  printing::Selection selection;
+  bool statistics = false, long_form = false;
+};
+
+Asked asked_of(const views::Query& query, TableFormat format) {
+  Asked asked{.options = {.caption = query.text("caption"), .label = label_of(query)},
+              .selection = {.sort = query.text("sort"),
+                            .without = query.texts("without"),
+                            .complete = query.number("complete") == 1,
+                            .find = query.text("find")},
+              .statistics = query.number("statistics") == 1,
+              .long_form = query.number("long_form") == 1};
+  asked.options.flat = !asked.selection.sort.empty();
+  if (query.has("columns")) {
+    if (format == TableFormat::kCsv) reject("columns: csv has all that there is, expected none");
+    asked.options.shown = printing::shown_named(query.text("columns"));
+  }
+  if (asked.statistics && format != TableFormat::kText && format != TableFormat::kCsv)
+    reject("statistics: expected the format text or csv");
+  if ((!asked.options.caption.empty() || !asked.options.label.empty()) && format != TableFormat::kLatex &&
+      format != TableFormat::kHtml)
+    reject("caption, label: expected the format latex or html");
+  return asked;
+}
+
+std::string print(const views::Query& query, const views::Stored& stored, TableFormat format) {
+  const Asked asked = asked_of(query, format);
+  const auto kept = stored.tables.table(stored.db, query.name, asked.long_form || asked.statistics);
+  const std::uint32_t most = asked.statistics ? kMostWithStatistics : kMostRows;
+  ablate::v1::Table table = kept->part(
+      {.count = std::min(kept->rows(), most), .with_statistics = asked.statistics, .most_bytes = kMostBytes});
+  if (table.left_out() > 0)
+    throw Error{
+        Code::kOutOfRange,
+        fmt::format("{} has {} rows, more than the {} that are printed here: 'ablate table {}' prints all",
+                    query.name, kept->rows(), table.rows_size(), query.name)};
+  if (table.search()) {
+    if (format == TableFormat::kLatex || format == TableFormat::kHtml)
+      reject("the points of a search are printed as text, markdown or csv");
+    return printing::tuning_text(views::tuning(stored.db, query.name), format);
+  }
+  printing::select(table, asked.selection);
+  return printing::render_table(table, format, nullptr, asked.options) +
+         (asked.statistics && format == TableFormat::kText ? printing::statistics_text(table) : "");
+}
+
+/// A name of the sweep's, of which no header's sign is a part.
+std::string file_name(std::string name, std::string_view ending) {
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; }, '_');
+  return fmt::format("{}.{}", name, ending);
+}
+
+/// Throws: Error{kInvalidArgument} for parameters that do not fit together, as `ablate table` does;
+/// Error{kOutOfRange} for a table with too many rows for one answer.
+Answer printed_table(const views::Query& query, const views::Stored& stored) {
+  const Kind& kind = kind_of(query);
+  std::string text = print(query, stored, kind.format);
+  // to be kept, and never shown as a page of this origin
+  return Answer{.type = fmt::format("{}; charset=utf-8", kind.type),
+                .body = std::move(text),
+                .headers = {{"Content-Disposition", fmt::format("attachment; filename=\"{}\"",
+                                                                file_name(query.name, kind.ending))}}};
+}
+
+}  // namespace
+
+const TextRead kPrintedRead{
+    .path = "sweeps/*/printed",
+    .of = &views::kSweepOfPath,
+    .about = "The sweep's table as `ablate table` prints it, to the byte; of up to 10,000 rows",
+    .parameters = {{.name = "format", .about = "text (unless said), markdown, csv, latex or html"},
+                   {.name = "columns", .about = "What stands for each column, such as `value,n,paper`"},
+                   {.name = "sort", .about = "By this column, with `-` before it the other way round"},
+                   {.name = "without", .about = "Leaves this column out", .repeats = true},
+                   {.name = "complete", .about = "1: rows without a missing value alone", .number = kFlag},
+                   {.name = "find", .about = "Rows that have this text alone"},
+                   {.name = "long_form",
+                    .about = "1: a table that its file pivots as it is without",
+                    .number = kFlag},
+                   {.name = "statistics",
+                    .about = "1: with each cell's statistics; text or csv, of up to 1000 rows",
+                    .number = kFlag},
+                   {.name = "caption", .about = "Of latex and html"},
+                   {.name = "label", .about = "Of latex and html: letters, digits and any of :._-/+"}},
+    .types = {"text/plain", "text/markdown", "text/csv", "text/x-tex", "text/html"},
+    .answer = printed_table,
+};
+
+}  // namespace abl::web
