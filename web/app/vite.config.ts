@@ -5,5 +5,6 @@ import { defineConfig } from "vite";
 export default defineConfig({
   // the policy that the server sends forbids inline resources: everything is a file of its own
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8080" } },
 });

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect, useState } from "preact/hooks";
-import { get, signOut } from "./api";
+import { useEffect } from "preact/hooks";
+import { useCaller } from "./acting/caller";
+import { SaidCorner } from "./acting/said";
+import { signOut } from "./api";
+import { Keys } from "./components/keys";
 import { Notice } from "./components/notice";
 import { moment } from "./format";
-import type { Caller } from "./generated/ablate";
-import { useLiveState, type LiveState } from "./live";
+import { useLiveState, type LiveState } from "./live/live";
+import { nearest } from "./near";
 import type { Page } from "./page";
 import { Link, useAddress } from "./router";
 import { useTitle } from "./title";
@@ -13,13 +16,18 @@ import { useTitle } from "./title";
 const kPages = Object.entries(import.meta.glob<{ page: Page }>("./pages/**/page.tsx", { eager: true })).map(
   ([file, { page }]) => ({ folders: file.split("/").slice(2, -1), page }),
 );
-/** Those that the bar at the top has, in its order. */
+/** Pages in the top bar, in order. */
 const kBar = kPages
   .flatMap(({ folders, page: { nav, title } }) =>
     nav !== undefined && typeof title === "string" ? [{ path: `/${folders.join("/")}`, nav, title }] : [],
   )
   .sort((a, b) => a.nav - b.nav);
 const kHome = kBar[0]!.path;
+/** "g" and the first letter of its title. */
+const kKeys = [
+  ...kBar.map(({ path, title }) => ({ key: title[0]!.toLowerCase(), path, title })),
+  { key: "n", path: "/submit", title: "New sweep" },
+];
 
 export function App() {
   const address = useAddress();
@@ -36,7 +44,7 @@ export function App() {
         Skip to content
       </a>
       <header class="bar">
-        <Link class="brand" href="/" aria-label="ablate, all sweeps">
+        <Link class="brand" href="/" aria-label="ablate, home">
           <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
             <rect width="32" height="32" rx="7" fill="var(--accent)" />
             <path
@@ -55,7 +63,9 @@ export function App() {
             </NavLink>
           ))}
         </nav>
+        <SubmitLink here={under === "/submit"} />
         <LiveMark state={state} />
+        <Keys pages={kKeys} />
         {!state.ended && <Account />}
       </header>
       {state.kind === "signed-out" && (
@@ -66,7 +76,7 @@ export function App() {
       )}
       {state.kind === "lost" && state.refused && (
         <div class="banner" role="status">
-          <strong>This page is not kept up to date:</strong> {state.refused}. It tries again every two seconds.
+          <strong>This page is not kept up to date:</strong> {state.refused}. Trying again every two seconds.
         </div>
       )}
       {state.kind === "lost" && !state.refused && (
@@ -83,6 +93,7 @@ export function App() {
       <main id="main">
         <View key={id} id={id} />
       </main>
+      <SaidCorner />
     </>
   );
 }
@@ -103,11 +114,20 @@ function shownAt(pathname: string): { title: string; under: string; View: Page["
 }
 
 function NoSuchPage() {
+  const near = nearest(
+    useAddress().pathname.split("/").filter(Boolean),
+    kPages.map(({ folders }) => folders),
+  );
   return (
     <>
       <h1 tabIndex={-1}>No such page</h1>
-      <Notice kind="empty" title="There is nothing at this address.">
-        <Link href="/">All sweeps</Link>
+      <Notice kind="empty" title="Nothing is at this address.">
+        {near && (
+          <>
+            Did you mean <Link href={near}>{decode(near)}</Link>?{" "}
+          </>
+        )}
+        <Link href="/sweeps">All sweeps</Link>
       </Notice>
     </>
   );
@@ -137,16 +157,19 @@ const kLiveText: Record<LiveState["kind"], string> = {
   "signed-out": "Signed out",
 };
 
-/** Who is signed in, where people sign in. */
+/** Only for callers who may submit. */
+function SubmitLink({ here }: { here: boolean }) {
+  if (!useCaller()?.may.includes("Submit")) return null;
+  return (
+    <Link class="button" href="/submit" {...(here ? { "aria-current": "page" as const } : {})}>
+      New sweep
+    </Link>
+  );
+}
+
+/** Who is signed in; nothing without sign-in. */
 function Account() {
-  const [caller, setCaller] = useState<Caller>();
-  useEffect(() => {
-    const abort = new AbortController();
-    get<Caller>("/whoami", abort.signal)
-      .then(setCaller)
-      .catch(() => undefined);
-    return () => abort.abort();
-  }, []);
+  const caller = useCaller();
   if (!caller?.token) return null;
   return (
     <span class="account">

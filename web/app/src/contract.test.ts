@@ -18,6 +18,7 @@ const kCell: Cell = {
   unfilled: 0,
   packed: 0,
   before_mend: 0,
+  imported: 0,
   row: "",
   paper_difference: "",
   settled: 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { decimals, duration, plain, rowName, signed, tick, withSpread } from "./format";
+import { decimals, duration, plain, rowName, signed, tick, withMinus, withSpread } from "./format";
 
 test("numbers are shown with the digits that say something", () => {
   expect(plain(79.1234)).toBe("79.12");
@@ -43,4 +43,11 @@ test("durations have two units at most", () => {
 test("a row is called by its label alone where that says what the id says", () => {
   expect(rowName("a", "MSF, Simplest")).toBe("a MSF, Simplest");
   expect(rowName("lr=0.1,groups=2", "lr=0.1, groups=2")).toBe("lr=0.1, groups=2");
+});
+
+test("a number's text by the server gets a real minus, and words keep their hyphens", () => {
+  expect(withMinus("-14.57")).toBe("\u221214.57");
+  expect(withMinus("-16.33 to -12.82")).toBe("\u221216.33 to \u221212.82");
+  expect(withMinus("+0.29")).toBe("+0.29");
+  expect(withMinus("top-k")).toBe("top-k");
 });

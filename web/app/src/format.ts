@@ -57,6 +57,11 @@ export function whole(value: number): string {
   return grouped(String(Math.round(value)));
 }
 
+/** A number's text by the server, with a real minus. */
+export function withMinus(text: string): string {
+  return text.replace(/-(?=[\d.])/g, kMinus);
+}
+
 function grouped(text: string): string {
   const minus = Number(text) === 0 ? "" : kMinus; // never minus zero
   const [integer = "", fraction] = text.replace("-", minus).split(".");

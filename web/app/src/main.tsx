@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { render } from "preact";
 import { App } from "./app";
-import { live } from "./live";
+import { live } from "./live/live";
 import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/pages.css";
+import "./styles/acting.css";
+import "./styles/curves.css";
+import "./styles/decisions.css";
+import "./styles/table.css";
 
 live.start();
 render(<App />, document.getElementById("app")!);

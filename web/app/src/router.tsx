@@ -20,20 +20,22 @@ export function useAddress(): URL {
   return address;
 }
 
-export function navigate(href: string): void {
+/** `replace`: Back does not return to the present address; for changes with each key typed. */
+export function navigate(href: string, how: "push" | "replace" = "push"): void {
   const before = location.pathname;
-  history.pushState(null, "", href);
+  if (how === "push") history.pushState(null, "", href);
+  else history.replaceState(null, "", href);
   window.dispatchEvent(new Event(kMoved));
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   else if (location.pathname !== before) window.scrollTo(0, 0);
 }
 
-/** The present address with some query parameters set, or removed where the value is null. */
-export function withQuery(changes: Record<string, string | null>, hash = ""): string {
+/** The present address with some query parameters set: once, once for each of several values, or not at all where it is null. */
+export function withQuery(changes: Record<string, string | string[] | null>, hash = ""): string {
   const address = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === null) address.searchParams.delete(name);
-    else address.searchParams.set(name, value);
+    address.searchParams.delete(name);
+    for (const one of value === null ? [] : [value].flat()) address.searchParams.append(name, one);
   }
   return `${address.pathname}${address.search}${hash}`;
 }
@@ -64,4 +66,10 @@ export function Link({ children, ...props }: LinkProps) {
 }
 
 export const sweepPath = (name: string): string => `/sweeps/${encodeURIComponent(name)}`;
+export const failuresPath = (sweep: string): string => `${sweepPath(sweep)}/failures`;
+/** A sweep's page narrowed to one of its rows. */
+export const rowPath = (sweep: string, row: string): string =>
+  `${sweepPath(sweep)}?row=${encodeURIComponent(row)}`;
+/** Compares `a`, named as on the command line; the other side is chosen there. */
+export const comparePath = (a: string): string => `/compare?a=${encodeURIComponent(a)}`;
 export const runPath = (run: number): string => `/runs/${run}`;

@@ -8,11 +8,13 @@ export function Pager({
   size,
   total,
   what,
+  note = "sorting is within these.",
 }: {
   first: number;
   size: number;
   total: number;
   what: string;
+  note?: string;
 }) {
   if (first === 0 && total <= size) return null;
   const to = Math.min(first + size, total);
@@ -20,7 +22,7 @@ export function Pager({
   return (
     <nav class="pager" aria-label={`Pages of ${what}`}>
       <span>
-        {what} {whole(first + 1)} to {whole(to)} of {whole(total)}; sorting is of these.
+        {what} {whole(first + 1)} to {whole(to)} of {whole(total)}; {note}
       </span>
       {first > 0 && <Link href={at(Math.max(0, first - size))}>Previous</Link>}
       {to < total && <Link href={at(to)}>Next</Link>}

@@ -2,10 +2,13 @@
 import { plural, whole } from "../format";
 import type { TrialCounts } from "../generated/ablate";
 
+/** Trials that are completed with a value for every column. */
+export const filled = (counts: TrialCounts): number => counts.completed - counts.unfilled;
+
 /** Trials by state as one bar; the numbers stand in its label and, where shown, beside it. */
 export function TrialsBar({ counts }: { counts: TrialCounts }) {
   const parts = [
-    ["completed", counts.completed - counts.unfilled],
+    ["completed", filled(counts)],
     ["unfilled", counts.unfilled],
     ["running", counts.running + counts.leased],
     ["failed", counts.failed],
@@ -26,7 +29,7 @@ export function TrialsBar({ counts }: { counts: TrialCounts }) {
 
 export function countsText(counts: TrialCounts): string {
   const parts = [
-    `${whole(counts.completed - counts.unfilled)} of ${plural(counts.total, "trial")} completed`,
+    `${whole(filled(counts))} of ${plural(counts.total, "trial")} completed`,
     counts.unfilled > 0 ? `${whole(counts.unfilled)} completed without a metric of the table` : "",
     counts.running + counts.leased > 0 ? `${whole(counts.running + counts.leased)} running` : "",
     counts.queued > 0 ? `${whole(counts.queued)} queued` : "",

@@ -1,62 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Loaded, Notice } from "../../components/notice";
-import { firstOf, Pager } from "../../components/pager";
-import { countsText, TrialsBar } from "../../components/progress";
-import { sorted, SortHead, useOrder } from "../../components/sort";
-import { State, stateWord } from "../../components/state";
-import { duration, moment, whole } from "../../format";
-import type { ListSweepsResponse, SweepSummary, TrialCounts } from "../../generated/ablate";
+import { ForecastText } from "../../components/forecast";
+import { countsText, filled, TrialsBar } from "../../components/progress";
+import { SortHead, useOrder } from "../../components/sort";
+import { State } from "../../components/state";
+import { ColumnHead, TablePanel } from "../../components/table_panel";
+import { moment, plural, whole } from "../../format";
+import type { ListSweepsResponse, SearchResponse, SweepSummary } from "../../generated/ablate";
 import type { Page } from "../../page";
-import { useResource } from "../../resource";
-import { Link, sweepPath, useAddress } from "../../router";
+import { useResource, type Resource } from "../../resource";
+import { Link, sweepPath, useAddress, withQuery } from "../../router";
+import { QueryBox } from "./query_box";
 
-/** Completed, with a value for every column. */
-const filled = (trials: TrialCounts): number => trials.completed - trials.unfilled;
-
-const kKeys = {
-  name: (s: SweepSummary) => s.name,
-  state: (s: SweepSummary) => stateWord(s.state),
-  done: ({ trials }: SweepSummary) => filled(trials) / Math.max(1, trials.total),
-  rows: (s: SweepSummary) => s.rows,
-  eta: (s: SweepSummary) => s.eta_seconds,
-  created: (s: SweepSummary) => s.created,
-};
-
-const kShown = 500;
+const kShown = 100;
 
 export const page: Page = {
   title: "Sweeps",
-  nav: 0,
+  nav: 1,
   View: SweepsPage,
 };
 
+/** A page of the list, or of what a query found. */
+interface Shown {
+  sweeps: SweepSummary[];
+  /** How many there are in all. */
+  all: number;
+  next: string;
+  notes: string[];
+}
+
 function SweepsPage() {
-  const first = firstOf(useAddress().searchParams);
-  const sweeps = useResource<ListSweepsResponse>(`/sweeps?first=${first}&count=${kShown}`, () => true);
+  const address = useAddress().searchParams;
+  const query = address.get("q") ?? "";
+  const sort = address.get("sort") ?? "";
+  const after = address.get("after") ?? "";
+  const searched = query !== "" || sort !== "";
+  const parameters = new URLSearchParams({ count: String(kShown) });
+  if (after) parameters.set("after", after);
+  if (query) parameters.set("query", query);
+  if (sort) parameters.set("sort", sort);
+  const answer = useResource<ListSweepsResponse | SearchResponse>(
+    `/${searched ? "search" : "sweeps"}?${parameters}`,
+    () => true,
+    "sweeps",
+  );
+  // a wrong query is reported beside the box, and the sweeps found before stay
+  const wrong = searched && answer.error?.code === "INVALID_ARGUMENT" ? answer.error.message : "";
+  const shown: Resource<Shown> = {
+    ...(answer.data ? { data: shownOf(answer.data) } : {}),
+    ...(answer.error && !wrong ? { error: answer.error } : {}),
+  };
+  const nothingStored = !searched && !after && shown.data?.sweeps.length === 0;
   return (
     <>
       <h1 tabIndex={-1}>Sweeps</h1>
-      <Loaded of={sweeps} what="Sweeps">
-        {({ sweeps: shown, left_out: others }) =>
-          shown.length + others === 0 ? (
-            <NoSweeps />
-          ) : (
-            <>
-              <Pager first={first} size={kShown} total={shown.length + others} what="Sweeps" />
-              <SweepTable sweeps={shown} />
-            </>
-          )
-        }
-      </Loaded>
+      {!nothingStored && <QueryBox query={query} wrong={wrong} />}
+      {!(wrong && !answer.data) && (
+        <Loaded of={shown} what="Sweeps">
+          {(data) =>
+            nothingStored ? (
+              <NoSweeps />
+            ) : (
+              <>
+                {data.notes.map((note) => (
+                  <p key={note} class="muted">
+                    {note}
+                  </p>
+                ))}
+                {data.sweeps.length === 0 ? (
+                  <Notice kind="empty" title="No sweep matches." />
+                ) : (
+                  <SweepTable sweeps={data.sweeps} />
+                )}
+                <Pages shown={data} after={after} />
+              </>
+            )
+          }
+        </Loaded>
+      )}
     </>
+  );
+}
+
+function shownOf(answer: ListSweepsResponse | SearchResponse): Shown {
+  if ("matching" in answer) return { ...answer, all: answer.matching };
+  return { ...answer, all: answer.left_out + answer.sweeps.length, notes: [] };
+}
+
+/** Pages go on from the last sweep that is shown, so that new sweeps move nothing. */
+function Pages({ shown, after }: { shown: Shown; after: string }) {
+  if (!after && !shown.next) return null;
+  return (
+    <nav class="pager" aria-label="Pages of sweeps">
+      <span>
+        {whole(shown.sweeps.length)} of {plural(shown.all, "sweep")}
+      </span>
+      {after && <Link href={withQuery({ after: null })}>First page</Link>}
+      {shown.next && <Link href={withQuery({ after: shown.next })}>Next page</Link>}
+    </nav>
   );
 }
 
 function NoSweeps() {
   return (
-    <Notice kind="empty" title="No sweep has been submitted yet.">
-      <p>A sweep is one file: the rows of an ablation table, and the seeds.</p>
+    <Notice kind="empty" title="No sweeps yet.">
+      <p>A sweep is one file: the rows of an ablation table and the seeds.</p>
       <pre>ablate plan FILE.yaml{"\n"}ablate submit FILE.yaml</pre>
+      <p>
+        <Link href="/tables">The papers' tables</Link> are built in.
+      </p>
     </Notice>
   );
 }
@@ -64,38 +116,36 @@ function NoSweeps() {
 function SweepTable({ sweeps }: { sweeps: SweepSummary[] }) {
   const order = useOrder("sort");
   return (
-    <div class="panel scroll">
-      <table class="wide">
-        <caption class="sr-only">All sweeps, newest first unless sorted otherwise</caption>
-        <thead>
-          <tr>
-            <SortHead order={order} column="name">
-              Sweep
-            </SortHead>
-            <SortHead order={order} column="state">
-              State
-            </SortHead>
-            <SortHead order={order} column="done" highFirst>
-              Trials
-            </SortHead>
-            <SortHead order={order} column="rows" numeric highFirst>
-              Rows × seeds
-            </SortHead>
-            <SortHead order={order} column="eta" numeric>
-              Time left
-            </SortHead>
-            <SortHead order={order} column="created" numeric highFirst>
-              Submitted
-            </SortHead>
-          </tr>
-        </thead>
-        <tbody>
-          {sorted(sweeps, order, kKeys).map((sweep) => (
-            <SweepRow key={sweep.name} sweep={sweep} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <TablePanel
+      caption="Sweeps, newest first unless sorted otherwise"
+      head={
+        <>
+          <SortHead order={order} column="name">
+            Sweep
+          </SortHead>
+          <SortHead order={order} column="state">
+            State
+          </SortHead>
+          <SortHead order={order} column="done" highFirst>
+            Trials
+          </SortHead>
+          <SortHead order={order} column="rows" numeric highFirst>
+            Rows × seeds
+          </SortHead>
+          <SortHead order={order} column="owner">
+            Owner
+          </SortHead>
+          <ColumnHead>Complete</ColumnHead>
+          <SortHead order={order} column="created" numeric highFirst>
+            Submitted
+          </SortHead>
+        </>
+      }
+    >
+      {sweeps.map((sweep) => (
+        <SweepRow key={sweep.name} sweep={sweep} />
+      ))}
+    </TablePanel>
   );
 }
 
@@ -104,8 +154,8 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
   return (
     <tr>
       <th scope="row">
-        <Link class="strong" href={sweepPath(sweep.name)}>
-          {sweep.name}
+        <Link class="strong" href={sweepPath(sweep.name)} title={sweep.name}>
+          <span class="name">{sweep.name}</span>
         </Link>
       </th>
       <td>
@@ -126,7 +176,14 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
           ? "search"
           : `${whole(sweep.rows)} × ${sweep.seeds_min > 0 ? `${whole(sweep.seeds_min)} to ` : ""}${whole(sweep.seeds)}`}
       </td>
-      <td class="num">{duration(sweep.eta_seconds)}</td>
+      <td>
+        <span class="name" title={sweep.owner}>
+          {sweep.owner || "–"}
+        </span>
+      </td>
+      <td>
+        <ForecastText sweep={sweep} />
+      </td>
       <td class="num">
         <time dateTime={sweep.created}>{moment(sweep.created)}</time>
       </td>

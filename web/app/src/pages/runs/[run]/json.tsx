@@ -11,7 +11,7 @@ export function Json({ text, label }: { text: string; label: string }) {
     return <pre class="panel code">{text}</pre>;
   }
   return (
-    <pre class="panel code" tabIndex={0} role="region" aria-label={label}>
+    <pre class="panel code" tabIndex={0} role="region" aria-label={`${label} as JSON`}>
       {pretty(value, "")}
     </pre>
   );

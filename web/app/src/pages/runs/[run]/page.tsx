@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo } from "preact/hooks";
-import { ChartPanel } from "../../../components/chart_panel";
-import { Loaded, Notice } from "../../../components/notice";
+import { Loaded } from "../../../components/notice";
 import { rowName } from "../../../format";
-import type { GetMetricsResponse, RunDetail } from "../../../generated/ablate";
+import type { RunDetail } from "../../../generated/ablate";
 import type { Page } from "../../../page";
-import { lookOf } from "../../../palette";
 import { useResource } from "../../../resource";
-import { Link, sweepPath } from "../../../router";
-import { plotOf, quantitiesOf } from "../../../series";
+import { comparePath, Link, rowPath, sweepPath } from "../../../router";
+import { RunActions } from "./actions";
+import { RunCurves } from "./curves";
 import { Attempts, Checkpoints, MetricTable } from "./tables";
 import { Json } from "./json";
 import { Log } from "./log";
@@ -28,13 +26,11 @@ function RunPage({ run }: { run: number }) {
   return (
     <>
       <nav class="crumbs" aria-label="Breadcrumb">
-        <Link href="/">Sweeps</Link>
+        <Link href="/sweeps">Sweeps</Link>
         {detail.data?.summary.rows.map((row) => (
           <span key={row.sweep + row.row}>
             <Link href={sweepPath(row.sweep)}>{row.sweep}</Link>
-            <Link href={`${sweepPath(row.sweep)}?row=${encodeURIComponent(row.row)}`}>
-              {rowName(row.row, row.label)}
-            </Link>
+            <Link href={rowPath(row.sweep, row.row)}>{rowName(row.row, row.label)}</Link>
           </span>
         ))}
       </nav>
@@ -46,6 +42,9 @@ function RunPage({ run }: { run: number }) {
           </span>
         )}
       </h1>
+      <p class="page-links">
+        <Link href={comparePath(String(run))}>Compare with another run</Link>
+      </p>
       <Loaded of={detail} what={`Run ${run}`}>
         {(data) => <Body run={run} detail={data} />}
       </Loaded>
@@ -57,6 +56,7 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
   return (
     <>
       <Summary detail={detail} />
+      <RunActions run={run} detail={detail} />
       <section aria-labelledby="curves">
         <h2 id="curves">Curves</h2>
         <RunCurves run={run} />
@@ -85,44 +85,5 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
         <Attempts attempts={detail.attempts} current={run} />
       </section>
     </>
-  );
-}
-
-const kMaxPoints = 600;
-
-/** One chart for each quantity, training and validation in it, all with one cursor. */
-function RunCurves({ run }: { run: number }) {
-  const metrics = useResource<GetMetricsResponse>(
-    `/metrics?run=${run}&max_points=${kMaxPoints}`,
-    (change) => change.run === run || change.run === 0,
-  );
-  const charts = useMemo(() => {
-    const series = new Map((metrics.data?.series ?? []).map(({ series }) => [series.name, series]));
-    return [...quantitiesOf(series.keys())].map(([quantity, names]) => ({
-      quantity,
-      plot: plotOf(
-        names.map((name, i) => ({
-          id: name,
-          label: name,
-          look: lookOf(i),
-          runs: [{ name, series: series.get(name)! }],
-        })),
-      ),
-    }));
-  }, [metrics.data]);
-  return (
-    <Loaded of={metrics} what="The curves" lines={6}>
-      {() =>
-        charts.length === 0 ? (
-          <Notice kind="empty" title="No points yet." />
-        ) : (
-          <div class="panel run-charts">
-            {charts.map(({ quantity, plot }) => (
-              <ChartPanel key={quantity} title={quantity} plot={plot} sync={`run ${run}`} ownKey />
-            ))}
-          </div>
-        )
-      }
-    </Loaded>
   );
 }

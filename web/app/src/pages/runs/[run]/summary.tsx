@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { ComponentChildren } from "preact";
+import { Fact } from "../../../components/fact";
 import { StepsBar } from "../../../components/progress";
 import { State, stateWord } from "../../../components/state";
 import { duration, moment, rate, took, whole } from "../../../format";
@@ -86,14 +86,5 @@ export function Summary({ detail }: { detail: RunDetail }) {
         )}
       </dl>
     </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

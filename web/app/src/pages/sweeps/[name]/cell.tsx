@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Loaded } from "../../../components/notice";
 import { State } from "../../../components/state";
+import { ColumnHead, ScrollPanel } from "../../../components/table_panel";
 import { plural } from "../../../format";
-import type { WhyPart, WhyResponse, WhyValue } from "../../../generated/ablate";
+import type { Cell, WhyPart, WhyResponse, WhyValue } from "../../../generated/ablate";
 import { useResource } from "../../../resource";
 import { Link, runPath, withQuery } from "../../../router";
 
+/** How long changes wait that leave the cell as it is: for the answer the server reads the whole sweep. */
+const kSlowMs = 15_000;
+
 /** How one cell came about: the runs behind it, with their seeds, values and hosts (`ablate why` says the same). */
-export function CellSection({ sweep, row, column }: { sweep: string; row: string; column: string }) {
+export function CellSection(props: {
+  sweep: string;
+  row: string;
+  column: string;
+  /** As the table has it now, if it does. */
+  cell: Cell | undefined;
+}) {
+  const { sweep, row, column, cell } = props;
   const query = `row=${encodeURIComponent(row)}&column=${encodeURIComponent(column)}`;
   const why = useResource<WhyResponse>(
     `/sweeps/${encodeURIComponent(sweep)}/why?${query}`,
     (change) => change.sweep === sweep,
+    undefined,
+    { ms: kSlowMs, watched: JSON.stringify(cell ?? null) },
   );
   return (
     <section aria-labelledby="cell">
@@ -19,10 +32,7 @@ export function CellSection({ sweep, row, column }: { sweep: string; row: string
         Cell
         <span class="chip">
           {row}, {column}
-          <Link
-            href={withQuery({ column: null })}
-            aria-label={`Close what is said of ${column} of row ${row}`}
-          >
+          <Link href={withQuery({ column: null })} aria-label={`Close cell ${column} of row ${row}`}>
             ×
           </Link>
         </span>
@@ -36,7 +46,7 @@ export function CellSection({ sweep, row, column }: { sweep: string; row: string
 
 function Why({ why }: { why: WhyResponse }) {
   return (
-    <div class="panel scroll">
+    <ScrollPanel>
       <p>
         <strong>{why.cell.text || "–"}</strong>
         {why.how && ` ${why.how}`}
@@ -65,9 +75,9 @@ function Why({ why }: { why: WhyResponse }) {
           <table>
             <thead>
               <tr>
-                <th scope="col">Key</th>
-                <th scope="col">Here</th>
-                <th scope="col">Baseline</th>
+                <ColumnHead>Key</ColumnHead>
+                <ColumnHead>Here</ColumnHead>
+                <ColumnHead>Baseline</ColumnHead>
               </tr>
             </thead>
             <tbody>
@@ -95,7 +105,7 @@ function Why({ why }: { why: WhyResponse }) {
           ))}
         </ul>
       )}
-    </div>
+    </ScrollPanel>
   );
 }
 
@@ -117,22 +127,14 @@ function Values({ values, what }: { values: WhyValue[]; what: string }) {
       <caption class="sr-only">{what}</caption>
       <thead>
         <tr>
-          <th scope="col" class="num">
-            Seed
-          </th>
-          <th scope="col" class="num">
-            Value
-          </th>
-          <th scope="col" class="num">
-            Step
-          </th>
-          <th scope="col">Trial</th>
-          <th scope="col">Run</th>
-          <th scope="col" class="num">
-            Attempt
-          </th>
-          <th scope="col">Worker</th>
-          <th scope="col">Host</th>
+          <ColumnHead num>Seed</ColumnHead>
+          <ColumnHead num>Value</ColumnHead>
+          <ColumnHead num>Step</ColumnHead>
+          <ColumnHead>Trial</ColumnHead>
+          <ColumnHead>Run</ColumnHead>
+          <ColumnHead num>Attempt</ColumnHead>
+          <ColumnHead>Worker</ColumnHead>
+          <ColumnHead>Host</ColumnHead>
         </tr>
       </thead>
       <tbody>

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
 import { ChartPanel } from "../../../components/chart_panel";
+import { CurveControls, zoomTo } from "../../../components/curve_controls";
+import { CurveState } from "../../../components/curve_state";
 import { Loaded, Notice } from "../../../components/notice";
-import { Swatch } from "../../../components/swatch";
-import { rowName, sameName, whole } from "../../../format";
-import type { GetMetricsResponse, Series, Table, TrialSummary } from "../../../generated/ablate";
+import { groupRun, useSeen } from "../../../curves/seen";
+import { kSpreads } from "../../../curves/spread";
+import { viewOf } from "../../../curves/view";
+import { rowName, whole } from "../../../format";
+import type { Table, TrialSummary } from "../../../generated/ablate";
 import type { Look } from "../../../palette";
-import { useResource } from "../../../resource";
 import { Link, navigate, useAddress, withQuery } from "../../../router";
-import { plotOf, quantitiesOf, quantityOf, type Group, type Line } from "../../../series";
+import { extentOf, kTold, plotOf, quantitiesOf, quantityOf, withRoles, type Group } from "../../../series";
+import { Key } from "./curve_key";
 
 interface Props {
   sweep: string;
@@ -19,55 +23,45 @@ interface Props {
   row: string | null;
 }
 
-const kMaxPoints = 400;
-/** Drawn at once, and what the server answers at once. */
-const kMostRuns = 400;
+/** Runs that are drawn at most, and runs that the server answers at once. */
+const kMostRuns = 600;
 const kServed = 1000;
 const kSeedDashes = [[], [8, 4], [2, 3], [12, 4, 2, 4]];
 
 /** Curves of one quantity: where it is measured on both sides, validation and training beside each other with one cursor. */
 export function Curves({ sweep, table, trials, looks, row }: Props) {
-  const query = useAddress().searchParams;
+  const { search, searchParams: query } = useAddress();
+  const view = useMemo(() => viewOf(query), [search]);
   const quantities = quantitiesOf(trials.flatMap((trial) => Object.keys(trial.last)));
   const quantity = chosen(query.get("metric"), quantities, table);
   const byRun = row !== null || query.get("by") === "runs";
-  const hidden = useMemo(
-    () => new Set((query.get("hide") ?? "").split(" ").filter(Boolean)),
-    [query.get("hide")],
-  );
+  const hidden = useMemo(() => idsOf(query.get("hide")), [query.get("hide")]);
+  const picked = useMemo(() => idsOf(query.get("pick")), [query.get("pick")]);
+  const find = row === null ? (query.get("rows") ?? "") : "";
 
   const names = quantities.get(quantity ?? "") ?? [];
   const wanted = trials.filter((trial) => trial.run !== 0 && (row === null || trial.row === row));
   const started = wholeRows(wanted, table.baseline);
-  const search = new URLSearchParams([
-    ...started.map((trial) => ["run", String(trial.run)]),
-    ...names.map((name) => ["name", name]),
-    ["max_points", String(kMaxPoints)],
-  ]);
-  const ready = started.length > 0 && names.length > 0;
-  const metrics = useResource<GetMetricsResponse>(
-    ready ? `/metrics?${search}` : null,
-    (c) => c.sweep === sweep,
-    `curves ${quantity} ${row}`,
+  const seen = useSeen(
+    started.map((trial) => trial.run),
+    names.length > 0 ? names : null,
+    view,
+    (change) => change.sweep === sweep,
   );
+  const set = seen.resource.data;
 
   const drawn = new Set(started.map((trial) => trial.row));
-  const rows = table.rows.filter((r) => drawn.has(r.id));
+  const rows = table.rows.filter((r) => drawn.has(r.id) && isFound(r, find));
   const plots = useMemo(() => {
-    const ofRun = new Map<number, Series[]>();
-    for (const { run, series } of metrics.data?.series ?? [])
-      ofRun.set(run, [...(ofRun.get(run) ?? []), series]);
     const groups = (name: string): Group[] =>
       rows.flatMap((r) => {
         const of = r.trials.total;
         const runs = started
           .filter((trial) => trial.row === r.id)
-          .map((trial, i) => ({
-            name: `seed ${trial.seed}`,
-            series: (ofRun.get(trial.run) ?? []).find((s) => s.name === name),
-            dash: kSeedDashes[i % kSeedDashes.length]!,
-          }))
-          .flatMap(({ series, ...run }) => (series ? [{ ...run, series }] : []));
+          .flatMap((trial, i) => {
+            const run = set && groupRun(set, trial.run, name, `seed ${trial.seed}`, view);
+            return run ? [{ ...run, dash: kSeedDashes[i % kSeedDashes.length]! }] : [];
+          });
         const look = looks.get(r.id)!;
         if (!byRun) return [{ id: r.id, label: rowName(r.id, r.label), look, runs, of }];
         return runs.map((run) => ({
@@ -77,13 +71,19 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
           runs: [{ ...run, name: `${r.id}, ${run.name}` }],
         }));
       });
-    return names.map((name) => ({ name, plot: plotOf(groups(name).filter((g) => g.runs.length > 0)) }));
-  }, [metrics.data, byRun, row, looks]);
+    return names.map((name) => {
+      const plot = plotOf(
+        groups(name).filter((g) => g.runs.length > 0),
+        view,
+      );
+      return { name, plot: withRoles(plot, picked) };
+    });
+  }, [set, byRun, row, looks, view, find, picked]);
 
   if (quantity === undefined || started.length === 0)
     return (
       <Notice kind="empty" title="No curves yet.">
-        They begin with the first points that a run reports.
+        They appear with the first points that a run reports.
       </Notice>
     );
   return (
@@ -103,7 +103,7 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
           </select>
         </label>
         {row === null && (
-          <span class="switch" role="group" aria-label="A line for each">
+          <span class="switch" role="group" aria-label="Lines">
             <Link href={withQuery({ by: null })} {...(byRun ? {} : { "aria-current": "true" as const })}>
               Mean of each row
             </Link>
@@ -114,26 +114,46 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
         )}
         <span class="muted">
           {byRun
-            ? "One line a run, a dash pattern for each seed."
-            : "Mean of a row's seeds, band: ± one standard deviation. Where a seed has diverged or ended, the mean ends and the seeds are drawn one by one, thinner."}{" "}
+            ? "One line per run, one dash pattern per seed."
+            : `Mean over each row's seeds, band: ${kSpreads[view.spread]}. Where a seed has diverged or ended, the mean ends and each seed is a thin line.`}{" "}
           {started.length < wanted.length &&
-            `The curves of ${whole(started.length)} of ${whole(wanted.length)} runs; choose a row in the table for its own. `}
-          No smoothing. Drag to zoom, double-click to reset.
+            `${whole(started.length)} of ${whole(wanted.length)} runs are drawn; select a row in the table to see its runs. `}
+          {plots.some(({ plot }) => plot.lines.length > kTold) &&
+            "The lines that end highest and lowest, the baseline and starred rows are strong; the others are faint."}
         </span>
       </div>
-      <Loaded of={metrics} what="The curves" lines={6}>
+      <CurveControls
+        view={view}
+        runs={[...(set?.runs.values() ?? [])]}
+        all={extentOf(plots.flatMap(({ plot }) => plot.lines))}
+        means={!byRun}
+      />
+      <CurveState seen={seen} />
+      <Loaded of={seen.resource} what="The curves" lines={6}>
         {() => (
           <div class={`curves panel ${plots.length > 1 ? "curves-two" : ""}`}>
             <div class="curves-charts">
               {plots.map(({ name, plot }) => (
-                <ChartPanel key={name} title={name} plot={plot} hidden={hidden} sync={`sweep ${sweep}`} />
+                <ChartPanel
+                  key={name}
+                  title={name}
+                  plot={plot}
+                  hidden={hidden}
+                  sync={`sweep ${sweep}`}
+                  scales={view}
+                  onZoom={zoomTo}
+                />
               ))}
             </div>
             {row === null && (
               <Key
-                table={table}
+                rows={table.rows.filter((r) => isFound(r, find))}
+                of={table.rows.length}
+                find={find}
                 looks={looks}
                 hidden={hidden}
+                picked={picked}
+                canPick={plots.some(({ plot }) => plot.lines.length > kTold)}
                 lines={byRun ? [] : plots.flatMap((p) => p.plot.lines)}
               />
             )}
@@ -156,61 +176,17 @@ function wholeRows(trials: TrialSummary[], baseline: string): TrialSummary[] {
   return taken;
 }
 
-/** The rows' names with their lines; each switches its row off and on. */
-function Key({
-  table,
-  looks,
-  hidden,
-  lines,
-}: {
-  table: Table;
-  looks: Map<string, Look>;
-  hidden: ReadonlySet<string>;
-  /** The means that are drawn, to say of how many seeds each is. */
-  lines: Line[];
-}) {
-  const toggle = (id: string): void => {
-    const next = new Set(hidden);
-    if (!next.delete(id)) next.add(id);
-    navigate(withQuery({ hide: next.size ? [...next].join(" ") : null }));
-  };
-  return (
-    <div class="key" role="group" aria-label="Rows shown in the charts">
-      {table.rows.map((row) => (
-        <button
-          type="button"
-          key={row.id}
-          title={rowName(row.id, row.label)}
-          aria-pressed={!hidden.has(row.id)}
-          onClick={() => toggle(row.id)}
-        >
-          <Swatch look={looks.get(row.id)!} />
-          {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
-          <span class="key-label">{row.label}</span>
-          <SeedCount lines={lines.filter((line) => line.id === row.id)} />
-        </button>
-      ))}
-      {hidden.size > 0 && (
-        <Link class="key-all" href={withQuery({ hide: null })}>
-          Show all rows
-        </Link>
-      )}
-    </div>
-  );
+/** Ids of rows, which have no spaces, as the address holds them. */
+function idsOf(text: string | null): ReadonlySet<string> {
+  return new Set((text ?? "").split(" ").filter(Boolean));
 }
 
-/** "n 2/3": of how many seeds a row's mean is, and whether some of them diverged. */
-function SeedCount({ lines }: { lines: Line[] }) {
-  if (lines.length === 0) return null;
-  const runs = Math.max(...lines.map((line) => line.runs));
-  const of = Math.max(...lines.map((line) => line.of));
-  const diverged = new Set(lines.flatMap((line) => line.breaks.map((lost) => lost.run))).size;
-  return (
-    <span class="key-count num">
-      n {runs < of ? `${runs}/${of}` : runs}
-      {diverged > 0 && <span class="bad">, ✕ {diverged} diverged</span>}
-    </span>
-  );
+function isFound({ id, label }: { id: string; label: string }, find: string): boolean {
+  const text = `${id} ${label}`.toLowerCase();
+  return find
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 /** The quantity in the address; otherwise that of the table's first metric column. */

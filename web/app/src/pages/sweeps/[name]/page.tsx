@@ -5,15 +5,17 @@ import { firstOf, Pager } from "../../../components/pager";
 import { countsText, TrialsBar } from "../../../components/progress";
 import { State } from "../../../components/state";
 import { between, duration, moment, plural } from "../../../format";
-import type { SweepDetail, Table } from "../../../generated/ablate";
+import type { Cell, SweepDetail, Table } from "../../../generated/ablate";
 import type { Page } from "../../../page";
 import { kBaselineLook, lookOf, type Look } from "../../../palette";
 import { useResource } from "../../../resource";
-import { Link, useAddress, withQuery } from "../../../router";
-import { AblationTable } from "./ablation_table";
+import { comparePath, failuresPath, Link, sweepPath, useAddress, withQuery } from "../../../router";
+import { RowActions, SweepActions } from "./actions";
 import { CellSection } from "./cell";
 import { Curves } from "./curves";
 import { ProvenanceSection } from "./provenance";
+import { kPiece, rowsIn } from "./table/pieces";
+import { TableSection } from "./table/section";
 import { Trials } from "./trials";
 
 export const page: Page = {
@@ -21,75 +23,52 @@ export const page: Page = {
   View: ({ id }) => <SweepPage name={id} />,
 };
 
-/** Of a long table at once. */
-const kRowsShown = 200;
-/** Of a pivoted table, which has no pages: a line stands for several rows. */
-const kLinesShown = 1000;
-
 function SweepPage({ name }: { name: string }) {
   const path = `/sweeps/${encodeURIComponent(name)}`;
   const mine = (change: { sweep: string }): boolean => change.sweep === name;
   const query = useAddress().searchParams;
-  const first = firstOf(query);
-  const part = `?first=${first}&count=${kRowsShown}`;
-  const detail = useResource<SweepDetail>(path + part, mine);
-  const table = useResource<Table>(`${path}/table${part}&statistics=1&long_form=1`, mine);
-  const lines = useResource<Table>(
-    table.data?.pivot ? `${path}/table?count=${kLinesShown}&statistics=1` : null,
-    mine,
-  );
+  const first = Math.floor(firstOf(query) / kPiece) * kPiece;
+  const part = `first=${first}&count=${kPiece}`;
+  // of one part of the rows: the table reads its other parts itself; curves and trials show this part
+  const detail = useResource<SweepDetail>(`${path}?${part}`, mine, `sweep ${name}`);
+  const table = useResource<Table>(`${path}/table?${part}&statistics=1&long_form=1`, mine, `table ${name}`);
   const row = query.get("row");
   const column = query.get("column");
   const looks = useMemo(() => looksOf(table.data), [table.data]);
   return (
     <>
       <nav class="crumbs" aria-label="Breadcrumb">
-        <Link href="/">Sweeps</Link>
+        <Link href="/sweeps">Sweeps</Link>
       </nav>
       <h1 tabIndex={-1}>{name}</h1>
       <Loaded of={detail} what="The sweep" lines={2}>
-        {(data) => <Summary sweep={data} />}
+        {(data) => (
+          <>
+            <Summary sweep={data} />
+            <SweepActions sweep={data.summary} />
+          </>
+        )}
       </Loaded>
 
       <section aria-labelledby="table-heading">
         <h2 id="table-heading">Ablation table</h2>
         <Loaded of={table} what="The table" lines={7}>
           {(data) => (
-            <>
-              <Pager first={first} size={kRowsShown} total={data.rows.length + data.left_out} what="Rows" />
-              {data.pivot && lines.data && (
-                <AblationTable
-                  table={lines.data}
-                  trials={detail.data?.trials ?? []}
-                  looks={looksOf(lines.data)}
-                  selected={row}
-                  partial={data.left_out > 0}
-                />
-              )}
-              {lines.data && lines.data.left_out > 0 && (
-                <p class="muted">
-                  {plural(lines.data.left_out, "more line")} in ablate table {name}
-                </p>
-              )}
-              {data.pivot ? (
-                <details>
-                  <summary>A line for each row</summary>
-                  <AblationTable
-                    table={data}
-                    trials={detail.data?.trials ?? []}
-                    looks={looks}
-                    selected={row}
-                  />
-                </details>
-              ) : (
-                <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
-              )}
-            </>
+            <TableSection
+              sweep={name}
+              first={firstOf(new URLSearchParams(table.of?.split("?")[1]))}
+              part={data}
+              detail={detail.data}
+              looks={looks}
+              selected={row}
+            />
           )}
         </Loaded>
       </section>
 
-      {row !== null && column !== null && <CellSection sweep={name} row={row} column={column} />}
+      {row !== null && column !== null && (
+        <CellSection sweep={name} row={row} column={column} cell={cellOf(table.data, row, column)} />
+      )}
 
       {table.data && detail.data && (
         <>
@@ -97,15 +76,34 @@ function SweepPage({ name }: { name: string }) {
             <h2 id="curves">
               Curves
               {row !== null && <RowChip row={row} />}
+              {row !== null && (
+                <Link class="h2-link" href={comparePath(`${name}/${row}`)}>
+                  Compare with another row
+                </Link>
+              )}
             </h2>
+            <Pager
+              first={first}
+              size={kPiece}
+              total={rowsIn(table.data)}
+              what="Rows"
+              note="curves and trials show these."
+            />
             <Curves sweep={name} table={table.data} trials={detail.data.trials} looks={looks} row={row} />
           </section>
           <section aria-labelledby="trials">
             <h2 id="trials">
               Trials
               {row !== null && <RowChip row={row} />}
+              {row !== null && <RowActions sweep={name} row={row} trials={detail.data.trials} />}
             </h2>
-            <Trials trials={detail.data.trials} others={detail.data.left_out} table={table.data} row={row} />
+            <Trials
+              sweep={name}
+              trials={detail.data.trials}
+              others={detail.data.left_out}
+              table={table.data}
+              row={row}
+            />
           </section>
           <details class="source">
             <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>
@@ -116,6 +114,11 @@ function SweepPage({ name }: { name: string }) {
       )}
     </>
   );
+}
+
+function cellOf(table: Table | undefined, row: string, column: string): Cell | undefined {
+  const place = table?.columns.findIndex(({ name }) => name === column) ?? -1;
+  return table?.rows.find(({ id }) => id === row)?.cells[place];
 }
 
 function looksOf(table: Table | undefined): Map<string, Look> {
@@ -134,6 +137,7 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
       <State state={summary.state} />
       <TrialsBar counts={counts} />
       <span>{countsText(counts)}</span>
+      {counts.failed + counts.held > 0 && <Link href={failuresPath(summary.name)}>failures</Link>}
       {summary.seeds > 0 && (
         <span class="muted">
           {plural(summary.rows, "row")} × {summary.seeds_min > 0 && `${summary.seeds_min} to `}
@@ -142,20 +146,19 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
       )}
       {summary.tuning && summary.seeds === 0 && (
         <span>
-          a search: <Link href={`/sweeps/${encodeURIComponent(summary.tuning.sweep)}`}>trials of its points</Link>
+          search: <Link href={sweepPath(summary.tuning.sweep)}>its trials</Link>
         </span>
       )}
       {summary.tuning && summary.seeds > 0 && (
         <span>
-          <Link href={`/sweeps/${encodeURIComponent(summary.tuning.sweep)}`}>tuning</Link>:{" "}
-          {countsText(summary.tuning.trials)},{" "}
+          <Link href={sweepPath(summary.tuning.sweep)}>tuning</Link>: {countsText(summary.tuning.trials)},{" "}
           {summary.tuning.rows - summary.tuning.open - summary.tuning.failed} of{" "}
           {plural(summary.tuning.rows, "row")} tuned
         </span>
       )}
       {summary.tunes && (
         <span>
-          tunes the rows of <Link href={`/sweeps/${encodeURIComponent(summary.tunes)}`}>{summary.tunes}</Link>
+          tunes the rows of <Link href={sweepPath(summary.tunes)}>{summary.tunes}</Link>
         </span>
       )}
       {summary.eta_seconds !== undefined && <span>about {duration(summary.eta_seconds)} left</span>}
@@ -163,6 +166,7 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
         submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
       </span>
       {summary.finished && <span class="muted">took {between(summary.created, summary.finished)}</span>}
+      <Link href={comparePath(summary.name)}>compare with another sweep</Link>
     </div>
   );
 }
@@ -172,10 +176,7 @@ function RowChip({ row }: { row: string }) {
   return (
     <span class="chip">
       row {row}
-      <Link
-        href={withQuery({ row: null, column: null })}
-        aria-label={`Show every row again, not only ${row}`}
-      >
+      <Link href={withQuery({ row: null, column: null })} aria-label={`Show all rows, not only ${row}`}>
         ×
       </Link>
     </span>

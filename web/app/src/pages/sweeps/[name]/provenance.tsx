@@ -5,7 +5,7 @@ import { moment, plural } from "../../../format";
 import type { Provenance, ProvenanceResponse } from "../../../generated/ablate";
 import { useResource } from "../../../resource";
 
-/** Where the sweep comes from, read when somebody wants to know. */
+/** Where the sweep comes from, read when it is unfolded. */
 export function ProvenanceSection({ sweep }: { sweep: string }) {
   const [open, setOpen] = useState(false);
   const from = useResource<ProvenanceResponse>(
@@ -14,12 +14,12 @@ export function ProvenanceSection({ sweep }: { sweep: string }) {
   );
   return (
     <details class="source" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Where it comes from</summary>
+      <summary>Provenance</summary>
       {open && (
-        <Loaded of={from} what="Where it comes from" lines={3}>
+        <Loaded of={from} what="The provenance" lines={3}>
           {(data) =>
             data.provenance.length === 0 ? (
-              <p class="muted">Nothing was recorded when it was submitted.</p>
+              <p class="muted">Nothing was recorded at submission.</p>
             ) : (
               <>
                 {data.provenance.map((each, i) => (

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+import { useMemo } from "preact/hooks";
+import { useCaller } from "../../../acting/caller";
 import { Notice } from "../../../components/notice";
 import { StepsBar } from "../../../components/progress";
 import { sorted, SortHead, useOrder } from "../../../components/sort";
 import { State, stateWord } from "../../../components/state";
+import { TablePanel } from "../../../components/table_panel";
 import { duration, plain, plural, rate, sameName, whole } from "../../../format";
 import type { Table, TrialSummary } from "../../../generated/ablate";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../../router";
+import { TrialActions } from "./actions";
 
 const kStates = ["running", "leased", "queued", "completed", "failed", "held", "cancelled"];
 
 /** The units of work behind the table: where each stands, how fast it goes, and why it waits or failed. */
 export function Trials({
+  sweep,
   trials,
   others,
   table,
   row,
 }: {
+  sweep: string;
   trials: TrialSummary[];
-  /** How many there are beside these. */
+  /** How many more there are. */
   others: number;
   table: Table;
   row: string | null;
 }) {
   const order = useOrder("trials");
+  const acts = useCaller()?.may.includes("CancelTrial") ?? false;
   const wanted = useAddress().searchParams.get("state");
   const metric = table.columns.find((column) => column.kind === "KIND_METRIC")?.source;
   const ofRow = trials.filter((trial) => row === null || trial.row === row);
@@ -39,6 +46,14 @@ export function Trials({
     worker: (t: TrialSummary) => t.worker,
     attempt: (t: TrialSummary) => t.attempt,
   };
+  // hundreds of lines, unchanged by what is typed elsewhere on the page
+  const lines = useMemo(
+    () =>
+      sorted(shown, order, keys).map((trial) => (
+        <TrialRow key={trial.id + trial.row} trial={trial} metric={metric} sweep={acts ? sweep : undefined} />
+      )),
+    [trials, table, row, wanted, order.column, order.descending, acts, sweep],
+  );
   return (
     <>
       <div class="controls">
@@ -58,56 +73,58 @@ export function Trials({
         </label>
         {others > 0 && (
           <span class="muted">
-            The trials of the rows above: {whole(trials.length)} of {whole(trials.length + others)}.
+            Trials of the rows above: {whole(trials.length)} of {whole(trials.length + others)}.
           </span>
         )}
       </div>
       {shown.length === 0 ? (
-        <Notice kind="empty" title="No trial is in this state." />
+        <Notice kind="empty" title="No trials in this state." />
       ) : (
-        <div class="panel scroll tall">
-          <table class="wide trials">
-            <caption class="sr-only">Trials</caption>
-            <thead>
-              <tr>
-                <SortHead order={order} column="row">
-                  Row
+        <TablePanel
+          caption="Trials"
+          tall
+          class="trials"
+          head={
+            <>
+              <SortHead order={order} column="row">
+                Row
+              </SortHead>
+              <SortHead order={order} column="seed" numeric>
+                Seed
+              </SortHead>
+              <SortHead order={order} column="state">
+                State
+              </SortHead>
+              <SortHead order={order} column="progress" highFirst>
+                Progress
+              </SortHead>
+              <SortHead order={order} column="rate" numeric highFirst>
+                Steps/s
+              </SortHead>
+              <SortHead order={order} column="eta" numeric>
+                Time left
+              </SortHead>
+              {metric && (
+                <SortHead order={order} column="last" numeric highFirst>
+                  {metric}
                 </SortHead>
-                <SortHead order={order} column="seed" numeric>
-                  Seed
-                </SortHead>
-                <SortHead order={order} column="state">
-                  State
-                </SortHead>
-                <SortHead order={order} column="progress" highFirst>
-                  Progress
-                </SortHead>
-                <SortHead order={order} column="rate" numeric highFirst>
-                  Steps/s
-                </SortHead>
-                <SortHead order={order} column="eta" numeric>
-                  Time left
-                </SortHead>
-                {metric && (
-                  <SortHead order={order} column="last" numeric highFirst>
-                    {metric}
-                  </SortHead>
-                )}
-                <SortHead order={order} column="worker">
-                  Worker
-                </SortHead>
-                <SortHead order={order} column="attempt" numeric highFirst>
-                  Run
-                </SortHead>
-              </tr>
-            </thead>
-            <tbody>
-              {sorted(shown, order, keys).map((trial) => (
-                <TrialRow key={trial.id + trial.row} trial={trial} metric={metric} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+              )}
+              <SortHead order={order} column="worker">
+                Worker
+              </SortHead>
+              <SortHead order={order} column="attempt" numeric highFirst>
+                Run
+              </SortHead>
+              {acts && (
+                <th scope="col">
+                  <span class="sr-only">Actions</span>
+                </th>
+              )}
+            </>
+          }
+        >
+          {lines}
+        </TablePanel>
       )}
     </>
   );
@@ -125,7 +142,9 @@ function whyTexts(trial: TrialSummary): string[] {
   ].filter(Boolean);
 }
 
-function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | undefined }) {
+/** `sweep`: its trials can be acted on here. */
+function TrialRow(props: { trial: TrialSummary; metric: string | undefined; sweep: string | undefined }) {
+  const { trial, metric, sweep } = props;
   const running = stateWord(trial.state) === "running";
   return (
     <tr>
@@ -141,7 +160,7 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
       <td class="trial-state">
         <State state={trial.state} />
         {trial.shared && (
-          <span class="tag" title="Another sweep claims this trial too: it is trained once">
+          <span class="tag" title="Another sweep has this trial too: it is trained once">
             shared
           </span>
         )}
@@ -168,6 +187,11 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
           "–"
         )}
       </td>
+      {sweep !== undefined && (
+        <td>
+          <TrialActions sweep={sweep} trial={trial} />
+        </td>
+      )}
     </tr>
   );
 }

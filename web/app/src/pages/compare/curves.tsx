@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useMemo } from "preact/hooks";
+import { ChartPanel } from "../../components/chart_panel";
+import { plural, whole } from "../../format";
+import type { ComparedCurves, ComparedMetric, CompareResponse } from "../../generated/ablate";
+import { kBaselineLook, lookOf } from "../../palette";
+import { Link, useAddress, withQuery } from "../../router";
+import { plotOf, type Plot } from "../../series";
+
+/** Drawn before anybody asks for all. */
+const kFew = 4;
+
+/** Mean curves of both sides, a chart for each metric that has them. */
+export function Curves({ compared }: { compared: CompareResponse }) {
+  const all = useAddress().searchParams.get("curves") === "all";
+  const drawn = compared.metrics.filter((metric) => metric.curves && metric.curves.steps.length > 1);
+  const charts = useMemo(
+    () =>
+      drawn.slice(0, all ? undefined : kFew).map((metric) => ({ metric, plot: plotOfBoth(metric.curves!) })),
+    [compared, all],
+  );
+  if (drawn.length === 0) return null;
+  return (
+    <section aria-labelledby="curves">
+      <h2 id="curves">Mean curves</h2>
+      <div class="panel run-charts">
+        {charts.map(({ metric, plot }) => (
+          <div key={`${metric.take} ${metric.metric}`}>
+            <ChartPanel title={metric.metric} plot={plot} sync="compare" ownKey />
+            <p class="muted">{crossings(metric)}</p>
+          </div>
+        ))}
+      </div>
+      {drawn.length > kFew && (
+        <p>
+          <Link href={withQuery({ curves: all ? null : "all" })}>
+            {all ? "Show fewer" : `Show ${plural(drawn.length - kFew, "more metric")}`}
+          </Link>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function plotOfBoth(curves: ComparedCurves): Plot {
+  const line = (id: "a" | "b") => ({
+    id,
+    label: id.toUpperCase(),
+    look: id === "a" ? kBaselineLook : lookOf(1),
+    runs: [{ name: id.toUpperCase(), series: { steps: curves.steps, values: curves[id] } }],
+  });
+  return plotOf([line("a"), line("b")]);
+}
+
+const kSaid = 3;
+
+function crossings({ curves }: ComparedMetric): string {
+  if (!curves) return "";
+  const last = curves.crossings.slice(-kSaid);
+  const before = curves.crossings_in_all - last.length;
+  const where = last.map(
+    ({ step, higher }) => `step ${whole(step)} (${higher.toUpperCase()} is higher after it)`,
+  );
+  const thinned = curves.thinned ? " Only some of the points were compared." : "";
+  if (where.length === 0) return `The curves do not cross.${thinned}`;
+  const earlier = before > 0 ? `, and ${plural(before, "time")} before` : "";
+  return `The curves cross at ${where.join(", ")}${earlier}.${thinned}`;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that uses the editor's library. It is a chunk of its own, loaded by the page that has an editor.
+import {
+  autocompletion,
+  completionKeymap,
+  type Completion,
+  type CompletionSource,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { yaml } from "@codemirror/lang-yaml";
+import { bracketMatching, HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import type { Problem } from "../../generated/ablate";
+import { messageOfProblem } from "./problem";
+import { suggestionsAt, type Schema } from "./schema";
+
+export interface Editor {
+  /** Marks problems, each at its place. */
+  mark: (problems: Problem[]) => void;
+  /** Moves the cursor: line and column from 1. */
+  goTo: (line: number, column: number) => void;
+  end: () => void;
+}
+
+interface EditorOptions {
+  text: string;
+  label: string;
+  schema: () => Schema | undefined;
+  onChange: (text: string) => void;
+  onSubmit: () => void;
+}
+
+/** In a shadow tree, where it may add style sheets, which the server's policy forbids in the page's head. */
+export function openEditor(parent: HTMLElement, options: EditorOptions): Editor {
+  const root = parent.attachShadow({ mode: "open" });
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: options.text,
+      extensions: [
+        lineNumbers(),
+        highlightActiveLineGutter(),
+        highlightActiveLine(),
+        history(),
+        drawSelection(),
+        indentUnit.of("  "),
+        bracketMatching(),
+        yaml(),
+        syntaxHighlighting(kColours),
+        lintGutter(),
+        autocompletion({ override: [completionsFrom(options.schema)], icons: false }),
+        keymap.of([
+          {
+            key: "Mod-Enter",
+            run: () => {
+              options.onSubmit();
+              return true;
+            },
+          },
+          // Tab is not bound: it moves the focus on
+          ...completionKeymap,
+          ...defaultKeymap,
+          ...historyKeymap,
+          ...lintKeymap,
+        ]),
+        EditorView.contentAttributes.of({ "aria-label": options.label }),
+        EditorView.updateListener.of(
+          (update) => update.docChanged && options.onChange(update.state.doc.toString()),
+        ),
+        kTheme,
+      ],
+    }),
+  });
+  return {
+    mark: (problems) =>
+      view.dispatch(
+        setDiagnostics(
+          view.state,
+          problems.map((one) => markOf(view.state, one)),
+        ),
+      ),
+    goTo: (line, column) => {
+      const at = offsetOf(view.state, line, column);
+      view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+      view.focus();
+    },
+    end: () => view.destroy(),
+  };
+}
+
+/** Of a place that the server names; the nearest that there is. */
+function offsetOf(state: EditorState, line: number, column: number): number {
+  const { from, to } = state.doc.line(Math.min(Math.max(1, line), state.doc.lines));
+  return Math.min(to, from + Math.max(0, column - 1));
+}
+
+function markOf(state: EditorState, problem: Problem): Diagnostic {
+  const from = offsetOf(state, problem.line, problem.column);
+  const line = state.doc.lineAt(from);
+  const word = /^[^\s,:{}[\]]+/.exec(line.text.slice(from - line.from))?.[0] ?? "";
+  return {
+    from,
+    to: Math.min(line.to, from + Math.max(1, word.length)),
+    severity: "error",
+    message: (problem.field ? `${problem.field}: ` : "") + messageOfProblem(problem),
+  };
+}
+
+function completionsFrom(schema: () => Schema | undefined): CompletionSource {
+  return ({ state, pos, explicit }) => {
+    const known = schema();
+    const found = known && suggestionsAt(known, state.doc.toString(), pos);
+    if (!found || (found.from === pos && !explicit)) return null; // not before a letter is there
+    return {
+      from: found.from,
+      validFor: /^[\w.+-]*$/,
+      options: found.options.map(({ label, kind, description }): Completion => {
+        const info = description ? { info: description } : {};
+        return kind === "key" ? { label, apply: `${label}: `, ...info } : { label, ...info };
+      }),
+    };
+  };
+}
+
+const kColours = HighlightStyle.define([
+  { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
+  { tag: [tags.definition(tags.propertyName), tags.propertyName], color: "var(--accent)" },
+  { tag: tags.string, color: "var(--good)" },
+  { tag: [tags.keyword, tags.meta], color: "var(--magenta)" },
+  { tag: [tags.punctuation, tags.separator, tags.squareBracket, tags.brace], color: "var(--muted)" },
+]);
+
+const kTheme = EditorView.theme({
+  "&": { height: "100%", fontSize: "13px", color: "var(--ink)", backgroundColor: "var(--panel)" },
+  "&.cm-focused": { outline: "none" }, // its frame has it
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
+  ".cm-content": { caretColor: "var(--ink)" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)" },
+  ".cm-gutters": {
+    backgroundColor: "var(--raised)",
+    color: "var(--muted)",
+    borderRight: "1px solid var(--edge)",
+  },
+  ".cm-activeLine, .cm-activeLineGutter": {
+    backgroundColor: "color-mix(in srgb, var(--raised) 60%, transparent)",
+  },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent)",
+  },
+  ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--edge)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": {
+    backgroundColor: "var(--accent)",
+    color: "var(--panel)",
+  },
+  ".cm-completionInfo": { maxWidth: "40ch", padding: "6px 8px", fontFamily: "var(--sans)" },
+  ".cm-diagnostic": { fontFamily: "var(--sans)", borderLeftColor: "var(--bad)" },
+});
