@@ -14,6 +14,8 @@ the same machine in the same run.
   restart  a scheduler killed by SIGKILL, until it assigns again
   fleet    1,000 workers for 10 minutes: leases lost, the scheduler's CPU and memory
   reads    `ablate ls`, `table`, `show` as whole commands, through the scheduler and with --store
+  compare  `ablate compare` of rows, runs and sweeps, with --store
+  dashboard  every read of its pages while points come in, and what a tab that is looked at costs
   idle     a scheduler with nothing to do, and trials queued
 
 Medians with the lowest and highest of the repetitions. Nothing is asserted: goals stand beside the numbers. Everything is in folders for
@@ -28,6 +30,7 @@ import sys
 import tempfile
 import time
 
+import dashboard
 import stores
 import trials
 from figures import Figures
@@ -35,7 +38,8 @@ from home import interrupt_on_signals, program
 from server import built
 
 PARTS = {"noop": trials.noop, "null": trials.null, "submit": trials.submit, "ingest": stores.ingest, "latency": trials.latency,
-         "restart": stores.restart, "fleet": trials.fleet, "reads": stores.reads, "idle": trials.idle}
+         "restart": stores.restart, "fleet": trials.fleet, "reads": stores.reads,
+         "compare": stores.compare, "dashboard": dashboard.dashboard, "idle": trials.idle}
 # What others call these, and which of our numbers theirs are comparable with: what -> (case, metric, unit).
 AREAS = {
     "dispatch": ("noop", {"and to submit them": ("/bin/true, one worker, 2 slots, durable", "per_trial", "ms")}),

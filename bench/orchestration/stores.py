@@ -138,3 +138,20 @@ def measure_reads(bench, figures, home, case, sweep, size, options):
             figures.add("reads", f"{name}, {case}", "ms", size, home.ablate_on_terminal(*command, *options) * 1e3)
             if name == "show":
                 figures.add("reads", f"{name} into a pipe, {case}", "ms", size, home.ablate(*command, *options)[0] * 1e3)
+
+
+# --- compare ---
+
+def compare(bench, figures):
+    """Whole commands, from their start until all of their output is read, of a results file with so many trials in two sweeps."""
+    for size in bench.sizes:
+        with Home(bench.work, "compare") as home:
+            make_store(home, 2, size // 2, 0.9, bench.points_of_trial)
+            pairs = {"two rows": ("made-0/i=0", "made-0/i=1"), "rows of two sweeps": ("made-0/i=1", "made-1/i=1"), "two runs": ("1", "2"),
+                     "two sweeps": ("made-0", "made-1")}
+            for case, pair in pairs.items():
+                for options, where in (["--json"], case), (["--curves", "--json"], f"{case}, with curves"):
+                    home.ablate("compare", *pair, "--store", home.store, *options)  # the first one warms the file
+                    for _ in range(bench.repetitions):
+                        figures.add("compare", where, "ms", size, home.ablate("compare", *pair, "--store", home.store, *options)[0] * 1e3)
+    figures.remark("compare: 9 of 10 trials completed, a file of two sweeps; goal below 150 ms on 100,000 trials")
