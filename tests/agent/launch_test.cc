@@ -122,6 +122,21 @@ TEST_F(LaunchTest, ParamsSeedFolderAndDataAreFilledIntoTheArgumentsEachOnItsOwn)
   EXPECT_THROW(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}), Error);
 }
 
+TEST_F(LaunchTest, ACommandThatGoesOnFromACheckpointHasItsFurtherArguments) {
+  assign.set_config_json(
+      R"({"argv":["x","{checkpoint}"],"params":{"lr":2},"resume_argv":["--resume","{checkpoint}","--lr={params.lr}"]})");
+  assign.add_argv("x");
+  assign.add_argv("{checkpoint}");
+  EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv, ElementsAre("x", "{checkpoint}"))
+      << "in argv it is the program's own";
+  Resume resume;
+  resume.checkpoint.emplace().set_path("/runs/3/1/a b.pth");
+  EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", resume).argv,
+              ElementsAre("x", "{checkpoint}", "--resume", "/runs/3/1/a b.pth", "--lr=2"));
+  assign.set_config_json(R"({"argv":["x"],"resume_argv":3})");
+  EXPECT_THROW(plan_launch(assign, {cpu}, settings, "/runs/3/2", resume), Error);
+}
+
 TEST_F(LaunchTest, ACommandRunsInItsFolderAndTheTrainerInTheRunsOwn) {
   assign.add_argv("python3");
   EXPECT_EQ(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).folder, "/runs/3/2");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent/run.h"
+#include "worker/agent/log_limit.h"
 
 #include <gmock/gmock.h>
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/agent/fixtures.h"
+#include "worker/agent/crew.h"
 #include "worker/agent/run.h"
 
 namespace abl::agent {
@@ -127,6 +129,17 @@ class Keeper final : public RunOwner {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, kPatience,
                              [&] { return log_of(batches_).find(log) != std::string::npos; });
+  }
+  bool heard_of_checkpoint() {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, kPatience, [&] {
+      return std::ranges::any_of(batches_,
+                                 [](const RunBatch& batch) { return !batch.checkpoints().empty(); });
+    });
+  }
+  bool found_point(const std::string& metric) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, kPatience, [&] { return !points(batches_, metric).empty(); });
   }
 
  private:

@@ -31,6 +31,7 @@ TEST_F(RunTest, WhatTheProgramSaysComesInOrderAndItsStdinIsClosed) {
   EXPECT_EQ(ended.reason(), "done");
   EXPECT_EQ(ended.exit_code(), 0);
   EXPECT_EQ(read_file(directory() / "config.json"), R"({"params":{},"seed":0})");
+  EXPECT_EQ(read_file(directory() / "metrics.csv"), "step,metric,value\n3,a,0.25\n");
 }
 
 TEST_F(RunTest, AnExitCodeIsAFailureWithTheLastLines) {
@@ -313,6 +314,18 @@ TEST_F(RunTest, AProgramThatIgnoresSigtermIsKilledAfterTheGracePeriod) {
   EXPECT_EQ(ended.signal(), SIGKILL);
 }
 
+TEST_F(RunTest, WhateverEndsTheProbesOfATrainedModelTheRunHasCompleted) {
+  for (const std::string end : {"exit 1", "kill -9 $$", R"(echo '{"event":"end","status":"stopped"}')"}) {
+    const auto ended = end_alone(shell_assignment(1, "echo '{\"event\":\"trained\"}'; " + end));
+    EXPECT_EQ(ended.status(), RunEnded::STATUS_COMPLETED) << end;
+    EXPECT_EQ(ended.reason(), "") << end;
+  }
+  auto limited = shell_assignment(1, "echo '{\"event\":\"trained\"}'; exec sleep 1000");
+  limited.set_stall_limit_s(1);
+  limited.set_grace_ms(50);
+  EXPECT_EQ(end_alone(limited).status(), RunEnded::STATUS_COMPLETED);
+}
+
 TEST_F(RunTest, AProgramThatStaysAfterItsEndEventIsEndedAndHasCompleted) {
   auto assign = shell_assignment(1, R"(echo '{"event":"end","status":"completed"}'; exec sleep 1000)");
   assign.set_grace_ms(50);
@@ -424,6 +437,113 @@ TEST_F(RunTest, ATermFromOutsideThatTheWorkerDoesNotFollowIsAFailure) {
   const auto ended = end_of("kill -TERM $$");
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
   EXPECT_EQ(ended.reason(), "killed by SIGTERM (15)");
+}
+
+TEST_F(RunTest, ARunThatCompletesAndMatchedNothingHasFailedAndShowsTheNearestLine) {
+  auto assign = shell_assignment(1, "echo 'Epoch 1: acc 0.5'");
+  assign.set_config_json(
+      R"json({"metrics":[{"pattern":["epoch (?<epoch>\\d+) acc=(?<acc>\\S+)"]}],"params":{},"seed":0})json");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), AllOf(StartsWith("command.metrics: the pattern"),
+                                    EndsWith("the line that looks nearest: 'Epoch 1: acc 0.5'")));
+  EXPECT_FALSE(ended.retryable()) << "it would match nothing again";
+}
+
+TEST_F(RunTest, NumbersOfATableInTheRunsFolderAreMetrics) {
+  auto assign = shell_assignment(1,
+                                 R"(cd "$ABLATE_RUN_DIR"; mkdir out; echo epoch,acc > out/r.csv
+                                    echo 1,0.5 >> out/r.csv; printf 2,0.75 >> out/r.csv)");
+  assign.set_config_json(R"({"metrics":[{"file":"out/*.csv"}],"params":{},"seed":0})");
+  start(assign);
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_COMPLETED) << batches.back().ended().reason();
+  EXPECT_THAT(points(batches, "acc"), ElementsAre(Pair(1U, 0.5), Pair(2U, 0.75)));
+}
+
+TEST_F(RunTest, PointsOfATableComeWhileItIsWritten) {
+  const auto go = folder.path() / "go";
+  auto assign =
+      shell_assignment(1, "cd \"$ABLATE_RUN_DIR\"; printf 'epoch,acc\\n1,0.5\\n' > r.csv; while [ ! -e " +
+                              go.string() + " ]; do echo line; sleep 0.01; done");
+  assign.set_config_json(R"({"metrics":[{"file":"r.csv"}],"params":{},"seed":0})");
+  start(assign);
+  EXPECT_TRUE(keeper.found_point("acc"));
+  write_file(go, "");
+  keeper.wait_for_end();
+}
+
+TEST_F(RunTest, SourcesThatNoSweepFileMakesFailTheRun) {
+  auto assign = shell_assignment(1, "true");
+  assign.set_config_json(R"({"metrics":[{"pattern":3}],"params":{},"seed":0})");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), StartsWith("the trial's metrics cannot be read"));
+  EXPECT_THAT(keeper.troubles(), IsEmpty()) << "the worker is well";
+}
+
+TEST_F(RunTest, TheNewestCheckpointThatAProgramWroteIsSaidWhenItIsStopped) {
+  auto assign =
+      shell_assignment(1, R"(mkdir "$ABLATE_RUN_DIR/out"; echo 7 > "$ABLATE_RUN_DIR/out/last.pth.tar"
+                                       echo 'epoch 3 acc 0.5'; while :; do sleep 0.01; done)");
+  assign.set_config_json(
+      R"json({"checkpoint":"out/*.pth.tar","metrics":[{"pattern":["epoch (?<epoch>\\d+) acc (?<acc>\\S+)"]}],"seed":0})json");
+  auto& stopped = start(assign);
+  ASSERT_TRUE(keeper.heard("epoch 3"));
+  stopped.stop("paused");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_STOPPED);
+  std::vector<std::pair<std::uint32_t, std::string>> checkpoints;
+  for (const auto& batch : batches)
+    for (const auto& checkpoint : batch.checkpoints())
+      checkpoints.emplace_back(checkpoint.step(), checkpoint.path());
+  EXPECT_THAT(checkpoints, ElementsAre(Pair(3U, (directory() / "out/last.pth.tar").string())));
+}
+
+TEST_F(RunTest, OfAProgramThatWasKilledTheCheckpointThatWasWholeIsSaidAndNotTheOneInTheMaking) {
+  const auto go = folder.path() / "go";
+  auto assign =
+      shell_assignment(1, "cd \"$ABLATE_RUN_DIR\"; echo one > 1.pt; echo 'epoch 1 acc 0.5'; while [ ! -e " +
+                              go.string() + " ]; do sleep 0.01; done; echo tw > 2.pt; kill -KILL $$");
+  assign.set_config_json(
+      R"json({"checkpoint":"*.pt","metrics":[{"pattern":["epoch (?<epoch>\\d+) acc (?<acc>\\S+)"]}],"seed":0})json");
+  start(assign);
+  const auto said = [](const auto& batches) {
+    std::vector<std::string> names;
+    for (const auto& batch : batches)
+      for (const auto& checkpoint : batch.checkpoints())
+        names.push_back(std::filesystem::path{checkpoint.path()}.filename());
+    return names;
+  };
+  ASSERT_TRUE(keeper.heard_of_checkpoint());
+  write_file(go, "");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(said(batches), ElementsAre("1.pt", "1.pt"));
+}
+
+TEST_F(RunTest, ARunThatWentOnAndLacksOneOfItsPlacesHasNotFailed) {
+  auto assign = shell_assignment(1, "echo 'epoch 9 acc 0.5'");
+  assign.set_config_json(
+      R"json({"checkpoint":"*.pt","metrics":[{"pattern":["epoch (?<epoch>\\d+) acc (?<acc>\\S+)"]},
+              {"pattern":["epoch (?<epoch>\\d+) loss (?<loss>\\S+)"]}],"seed":0})json");
+  const auto file = settings.runs_root / "101/0/8.pt";
+  std::filesystem::create_directories(file.parent_path());
+  write_file(file, "weights");
+  auto& checkpoint = *assign.add_checkpoints();
+  checkpoint.set_run(7);
+  checkpoint.set_step(8);
+  checkpoint.set_host("here");
+  checkpoint.set_path(file);
+  start(assign);
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_COMPLETED) << batches.back().ended().reason();
+  std::string log;
+  for (const auto& batch : batches) log += batch.log();
+  EXPECT_THAT(log, HasSubstr("[worker] command.metrics: the pattern"));
+  EXPECT_THAT(log, HasSubstr("it went on from a checkpoint, so this fails nothing"));
 }
 
 }  // namespace

@@ -109,6 +109,21 @@ TEST_F(BrokenTrainerTest, WhatItsLoaderRefusesIsTheWorkersTrouble) {
   EXPECT_TRUE(keeper.troubles()[0].trainer);
 }
 
+constexpr const char* kOtherFile =
+    R"(echo '{"event":"end","status":"failed","reason":"weights w: its SHA-256 is a0","fault":"file"}'; exit 2)";
+
+TEST_F(BrokenTrainerTest, AFileThatWasAnotherIsTheWorkersTroubleThoughItIsTheRightOneAgain) {
+  const auto ended = end_of_trainer(kOtherFile);
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_EQ(ended.reason(), "worker unhealthy: weights w: its SHA-256 is a0");
+  EXPECT_THAT(keeper.troubles(), IsEmpty()) << "other runs need other files";
+}
+
+TEST_F(BrokenTrainerTest, ACommandThatSaysSoHasFailed) {
+  EXPECT_EQ(end_of(kOtherFile).status(), RunEnded::STATUS_FAILED);
+}
+
 TEST_F(BrokenTrainerTest, OneThatHasSaidSomethingHasFailed) {
   const auto ended = end_of_trainer(R"(echo '{"event":"log","text":"begins"}'; exit 127)");
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
@@ -289,7 +304,7 @@ class FetchingRunTest : public RunTest {
     auto& checkpoint = *assign.add_checkpoints();
     checkpoint.set_step(900);
     checkpoint.set_host("elsewhere");
-    checkpoint.set_path("/elsewhere/checkpoint");
+    checkpoint.set_path("/elsewhere/last.pth.tar");
     checkpoint.set_sha256("abc");
     checkpoint.set_depot_bytes(7);
     start(assign);
@@ -300,8 +315,9 @@ class FetchingRunTest : public RunTest {
 
 TEST_F(FetchingRunTest, GoesOnFromWhatItFetchedAndKeepsNoCopy) {
   EXPECT_EQ(end_of_fetching().status(), RunEnded::STATUS_COMPLETED);
-  EXPECT_THAT(log(), HasSubstr("from=" + (directory() / kFetchedCheckpoint).string() + "."));
-  EXPECT_FALSE(std::filesystem::exists(directory() / kFetchedCheckpoint));
+  EXPECT_THAT(log(), HasSubstr("from=" + (directory() / "fetched.tar").string() + "."))
+      << "programs tell by the ending how to read it";
+  EXPECT_FALSE(std::filesystem::exists(directory() / "fetched.tar"));
 }
 
 TEST_F(FetchingRunTest, BeginsAgainWhereTheDepotHasNoGoodCopy) {
@@ -319,7 +335,7 @@ TEST_F(FetchingRunTest, IsLostAndNotBegunAgainWhereTheDepotDoesNotAnswer) {
   EXPECT_FALSE(ended.worker_trouble());
   EXPECT_THAT(keeper.troubles(), IsEmpty()) << "it is the scheduler's";
   EXPECT_THAT(log(), Not(HasSubstr("from="))) << "900 steps would be trained again";
-  EXPECT_FALSE(std::filesystem::exists(directory() / kFetchedCheckpoint));
+  EXPECT_FALSE(std::filesystem::exists(directory() / "fetched.tar"));
 }
 
 TEST_F(FetchingRunTest, WithoutRoomForItsCheckpointIsTheWorkersTroubleWithWhatItNeeds) {

@@ -194,8 +194,8 @@ TEST_F(TrainerOutputTest, EverythingElseIsLog) {
   EXPECT_EQ(said("{not json\n").log(), "{not json\n");
   EXPECT_EQ(said("[1, 2]\n").log(), "[1, 2]\n");
   EXPECT_EQ(said("{\"loss\": 1}\n").log(), "{\"loss\": 1}\n");
-  EXPECT_EQ(said("{\"event\":\"probe\",\"name\":\"a\",\"path\":\"b\"}\n").log(),
-            "{\"event\":\"probe\",\"name\":\"a\",\"path\":\"b\"}\n");
+  EXPECT_THAT(said("{\"event\":\"probe\",\"path\":\"b\"}\n").log(),
+              HasSubstr("\"step\" must be a whole number"));
   EXPECT_EQ(said("{\"event\":\"from the future\"}\n").log(), "{\"event\":\"from the future\"}\n");
   EXPECT_EQ(said("\xff\xfe\n").log(), "\xff\xfe\n") << "a log is bytes";
   EXPECT_EQ(said("{\"event\":\"metric\",\"step\":1,\"values\":{\"\xff\":1}}\n").series_size(), 0);
@@ -401,14 +401,17 @@ TEST_F(TrainerOutputTest, AFailureMayBeTheMachinesFault) {
   said(R"({"event":"end","status":"failed","fault":"disk","needed_bytes":1900000})"
        "\n");
   ASSERT_TRUE(output.said_end());
-  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kDisk);
+  EXPECT_EQ(output.said_end()->fault, protocol::Fault::Part::kDisk);
   EXPECT_EQ(output.said_end()->needed_bytes, 1'900'000U);
   said(R"({"event":"end","status":"failed","fault":"device"})"
        "\n");
-  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kDevice);
+  EXPECT_EQ(output.said_end()->fault, protocol::Fault::Part::kDevice);
   said(R"({"event":"end","status":"failed","fault":"data"})"
        "\n");
-  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kData);
+  EXPECT_EQ(output.said_end()->fault, protocol::Fault::Part::kData);
+  said(R"({"event":"end","status":"failed","fault":"file"})"
+       "\n");
+  EXPECT_EQ(output.said_end()->fault, protocol::Fault::Part::kFile);
   said(R"({"event":"end","status":"failed"})"
        "\n");
   EXPECT_FALSE(output.said_end()->fault);
@@ -419,7 +422,7 @@ TEST_F(TrainerOutputTest, AFaultOfAnotherNameIsLogWithTheReason) {
   const auto batch = said(R"({"event":"end","status":"failed","fault":"disc"})"
                           "\n");
   EXPECT_FALSE(output.said_end());
-  EXPECT_THAT(batch.log(), HasSubstr("\"fault\" must be disk, device or data"));
+  EXPECT_THAT(batch.log(), HasSubstr("\"fault\" must be disk, device, data or file"));
 }
 
 TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {
@@ -442,6 +445,89 @@ TEST(Utf8, WhatIsValidStaysAndEveryOtherByteIsReplaced) {
   EXPECT_EQ(valid_utf8("\xc0\xaf"), "\uFFFD\uFFFD") << "overlong";
   EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD") << "surrogate";
   EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD") << "above U+10FFFF";
+}
+
+class FoundOutputTest : public testing::Test {
+ protected:
+  TrainerOutput output(std::uint32_t resume_run, std::uint32_t resume_step) const {
+    return TrainerOutput{{.directory = "/runs/3/1",
+                          .host = "here",
+                          .resume_run = resume_run,
+                          .resume_step = resume_step,
+                          .sources = {{.patterns = {"epoch (?<epoch>\\d+) acc (?<acc>\\S+)"}}}},
+                         clock};
+  }
+  FakeClock clock;
+  TemporaryFolder folder;
+};
+
+TEST_F(FoundOutputTest, NumbersOfLogLinesAreMetricsAndTheLinesStayInTheLog) {
+  TrainerOutput said = output(0, 0);
+  said.read_stdout("epoch 1 acc 0.5\n{\"event\":\"metric\",\"step\":1,\"values\":{\"loss\":2}}\n");
+  said.read_stderr("epoch 2 acc 0.75\n");
+  said.close();
+  EXPECT_EQ(said.lacks_metrics(), "");
+  const RunBatch batch = said.take_last({});
+  EXPECT_THAT(points({batch}, "acc"), ElementsAre(Pair(1U, 0.5), Pair(2U, 0.75)));
+  EXPECT_THAT(points({batch}, "loss"), ElementsAre(Pair(1U, 2.0))) << "events are read as ever";
+  EXPECT_EQ(batch.log(), "epoch 1 acc 0.5\nepoch 2 acc 0.75\n");
+  EXPECT_TRUE(batch.started().bit_exact());
+}
+
+TEST_F(FoundOutputTest, WhoWasGivenACheckpointWentOnFromTheStepThatItSpeaksOfFirst) {
+  const auto first = [&](std::uint32_t resume_step, const std::string& line) {
+    TrainerOutput said = output(5, resume_step);
+    said.read_stdout(line);
+    said.close();
+    RunEnded ended;
+    ended.set_status(RunEnded::STATUS_COMPLETED);
+    return said.take_last(ended).started();
+  };
+  EXPECT_EQ(first(8, "epoch 9 acc 1\n").resumed_from_step(), 8U);
+  EXPECT_EQ(first(9, "epoch 9 acc 1\n").resumed_from_step(), 8U) << "the checkpoint was of the step before";
+  EXPECT_EQ(first(7, "epoch 9 acc 1\n").resumed_from_step(), 8U) << "or of a later one";
+  EXPECT_EQ(first(0, "epoch 1 acc 1\n").resumed_from_run(), 5U) << "steps may begin at 0";
+  EXPECT_FALSE(first(8, "epoch 1 acc 1\n").has_resumed_from_step()) << "it began again";
+  EXPECT_FALSE(first(8, "epoch 0 acc 1\n").has_resumed_from_step());
+  EXPECT_EQ(first(8, "").resumed_from_step(), 8U) << "nothing was left to do";
+}
+
+TEST_F(FoundOutputTest, WhoFindsNothingLacksMetricsUnlessNothingWasLeftToDo) {
+  TrainerOutput said = output(0, 0);
+  said.read_stdout("Epoch 1: acc 0.5\n");
+  said.close();
+  EXPECT_THAT(said.lacks_metrics(), EndsWith("the line that looks nearest: 'Epoch 1: acc 0.5'"));
+  EXPECT_FALSE(said.went_on());
+  TrainerOutput resumed = output(5, 8);
+  resumed.close();
+  EXPECT_TRUE(resumed.went_on()) << "nothing was left to do";
+}
+
+TEST_F(FoundOutputTest, WhoWentOnFromACheckpointMayLackWhatTheAttemptBeforeHasSaid) {
+  const auto went_on = [&](const std::string& line) {
+    TrainerOutput said = output(5, 8);
+    said.read_stdout(line);
+    said.close();
+    return said.went_on();
+  };
+  EXPECT_TRUE(went_on("epoch 9 acc 0.5\n"));
+  EXPECT_FALSE(went_on("epoch 1 acc 0.5\n")) << "it began again";
+}
+
+TEST_F(FoundOutputTest, TwoLongNamesAreNotCutToOne) {
+  TrainerOutput said{{.directory = folder.path(),
+                      .host = "here",
+                      .sources = {{.kind = protocol::MetricSource::Kind::kFile, .path = "r.csv"}}},
+                     clock};
+  const std::string name(200, 'x');
+  write_file(folder / "r.csv", "step," + name + "," + name + "a," + name + "b\n1,1,2,3\n");
+  while (said.look_at_files()) continue;
+  said.close();
+  const RunBatch batch = said.take_last({});
+  EXPECT_THAT(points({batch}, name), ElementsAre(Pair(1U, 1.0)));
+  EXPECT_EQ(batch.series_size(), 1);
+  EXPECT_EQ(batch.refused_lines(), 2U);
+  EXPECT_THAT(batch.refused_example(), EndsWith("(a name of 201 bytes; a metric's has 200 at most)"));
 }
 
 }  // namespace

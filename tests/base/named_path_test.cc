@@ -37,6 +37,16 @@ TEST(NamedPath, SaysWhatWasExpected) {
             "--weights a=2: duplicate name");
 }
 
+TEST(NamedPath, APluginAndWeightsOfOneNameAreTwoFiles) {
+  EXPECT_EQ(plugin_key("mine"), "plugin:mine");
+  EXPECT_TRUE(is_plugin("plugin:mine"));
+  EXPECT_FALSE(is_plugin("mine"));
+  EXPECT_EQ(flag_of_file("plugin:mine"), "--plugin mine=FILE");
+  EXPECT_EQ(flag_of_file("mine"), "--weights mine=FILE");
+  EXPECT_EQ(kind_of_file("plugin:mine"), "plugin");
+  EXPECT_EQ(name_of_file("plugin:mine"), "mine");
+}
+
 TEST(NamedPath, NamesThePathThatIsNotThere) {
   EXPECT_EQ(said_by([] { expect_there(kDataFlag, {{"here", "/"}}); }, Code::kNotFound), "");
   EXPECT_EQ(said_by(

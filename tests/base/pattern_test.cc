@@ -27,5 +27,34 @@ TEST(Pattern, ThatWouldTakeOthersForEverTakesTimeInProportionToTheText) {
   EXPECT_FALSE(Pattern{"(a*)*(a|b)*(a+)+$x"}.is_in(std::string(1 << 16, 'a')));
 }
 
+std::vector<std::string> found_by(const std::string& pattern, const std::string& line) {
+  std::vector<std::optional<std::string_view>> parts;
+  std::vector<std::string> found;
+  if (GroupPattern{pattern}.find(line, parts))
+    for (const auto& part : parts) found.emplace_back(part ? *part : "(none)");
+  return found;
+}
+
+TEST(GroupPattern, NamedGroupsAreThoseOfPerlAndOfPython) {
+  using testing::ElementsAre;
+  EXPECT_THAT(GroupPattern{"(?<step>\\d+) (x) (?P<acc>.*)"}.groups(), ElementsAre("step", "acc"));
+  EXPECT_THAT(found_by("(?<step>\\d+) (x) (?P<acc>.*)", "at 12 x 0.5"), ElementsAre("12", "0.5"));
+  EXPECT_THAT(found_by("(?:a=(?<a>\\d)|b=(?<b>\\d))", "b=4"), ElementsAre("(none)", "4"));
+  EXPECT_THAT(found_by("x(?<a>\\d)", "y1"), ElementsAre());
+  EXPECT_THAT(found_by("\\(?<(?<a>\\d)[(?<]", "<1("), ElementsAre("1"))
+      << "an escaped bracket opens no group";
+  EXPECT_THAT(found_by("[](?<x>]+ (?<a>\\d)", "(?<x> 3"), ElementsAre("3")) << "nor one in a class";
+  EXPECT_THAT(found_by("\xff (?<a>\\d)", "\xff 3"), ElementsAre("3")) << "logs hold any bytes";
+}
+
+TEST(GroupPattern, SaysWhatIsWrongWithIt) {
+  EXPECT_NE(GroupPattern{"(?<a>x"}.problem(), "");
+  EXPECT_THAT(found_by("x(?<a>\\d)|y(?<a>\\d)", "y2"), testing::ElementsAre("(none)", "2"))
+      << "two of one name";
+  EXPECT_NE(GroupPattern{"(?<=x)(?<a>y)"}.problem(), "") << "RE2 does not look back";
+  EXPECT_THAT(GroupPattern{"(?<a>x"}.groups(), testing::IsEmpty());
+  EXPECT_EQ(GroupPattern{"x"}.problem(), "");
+}
+
 }  // namespace
 }  // namespace abl

@@ -13,9 +13,9 @@ std::string filled(std::string_view text) {
   return fill_placeholders(text, [](const std::string& name) { return "<" + name + ">"; });
 }
 
-TEST(Placeholders, TheFourKindsAreFilledInAndNothingElse) {
+TEST(Placeholders, AreFilledInAndNothingElse) {
   EXPECT_EQ(filled("--lr={params.lr} {params.optimiser.name}"), "--lr=<params.lr> <params.optimiser.name>");
-  EXPECT_EQ(filled("{seed}{run_dir}/x{data}"), "<seed><run_dir>/x<data>");
+  EXPECT_EQ(filled("{seed}{run_dir}/x{data}{checkpoint}"), "<seed><run_dir>/x<data><checkpoint>");
   for (const char* literal : {"{lr}", "{}", "{", "}", "{seed", "{ seed }", "{Seed}", "{params}", "$HOME",
                               "${HOME}", "{\"a\":{\"seed\":1}}", "awk '{print $1}'", ""})
     EXPECT_EQ(filled(literal), literal);

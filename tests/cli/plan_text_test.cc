@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/cli/golden.h"
+#include "tests/golden.h"
 
 namespace abl::cli {
 namespace {
@@ -39,7 +39,9 @@ SweepPlan sample_plan() {
 
 const Terminal kPlain{stdout, false, false, 0, 0};
 
-TEST(PlanText, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
+TEST(PlanText, ShowsEveryRowAndTheTotals) {
+  expect_golden("cli", "plan.txt", plan_text(sample_plan(), kPlain));
+}
 
 TEST(PlanText, SaysHowLongEachTrialTakesAndFromWhat) {
   SweepPlan plan = sample_plan();

@@ -192,6 +192,16 @@ TEST_F(Program, JsonAndAnotherFormatExcludeEachOther) {
   }
 }
 
+TEST_F(Program, WhatIsChosenIsOfATableThatIsPrinted) {
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--tuning"}, {"--plot", "bars"}}) {
+    std::vector<std::string> arguments{"table", "s", "--sort", "-acc"};
+    arguments.insert(arguments.end(), other.begin(), other.end());
+    const Outcome outcome = home_.run(arguments);
+    EXPECT_EQ(outcome.code, kExitUsage);
+    EXPECT_THAT(outcome.err, HasSubstr("apply to printed tables only: expected no --tuning or --plot"));
+  }
+}
+
 TEST_F(Program, WhatARetryIsOfIsOneThing) {
   const Outcome outcome = home_.run({"retry", "s", "--missing", "--held"});
   EXPECT_EQ(outcome.code, kExitUsage);
@@ -276,7 +286,7 @@ TEST_F(Program, PapersListsEveryTableWithWhatIsTrainedAndWhatIsFree) {
   const Outcome outcome = home_.run({"papers"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables; 326 of 453 rows can be trained here")));
+              AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables; 330 of 453 rows can be trained here")));
   const auto json = nlohmann::json::parse(home_.run({"papers", "xcit", "--json"}).out).at("tables");
   ASSERT_EQ(json.size(), 6u);
   EXPECT_EQ(json[4].at("name"), "xcit/table-5");

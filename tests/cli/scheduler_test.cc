@@ -21,6 +21,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class WithScheduler : public testing::Test {
  protected:
@@ -283,6 +284,28 @@ TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {
   EXPECT_EQ(stored.out, table.out) << "the results file says the same";
 }
 
+TEST_F(WithScheduler, ATableHasTheRowsAndColumnsThatWereChosen) {
+  home_.run({"submit", sweep_});
+  const auto ids = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments{"table", "two-rows"}, found;
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const auto table = json(arguments);
+    for (const auto& row : table.at("rows")) found.push_back(row.at("id"));
+    return found;
+  };
+  const auto rows = ids({});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_THAT(ids({"--sort", "-row"}),
+              testing::ElementsAre(std::max(rows[0], rows[1]), std::min(rows[0], rows[1])));
+  EXPECT_THAT(ids({"--find", "msf FULL"}), testing::SizeIs(1));
+  EXPECT_THAT(ids({"--complete"}), testing::IsEmpty()) << "nothing has run";
+  EXPECT_THAT(home_.run({"table", "two-rows"}).out, HasSubstr("79.79"));
+  EXPECT_THAT(home_.run({"table", "two-rows", "--find", "Orig."}).out, Not(HasSubstr("79.79")));
+  const Outcome unknown = home_.run({"table", "two-rows", "--without", "nothing"});
+  EXPECT_EQ(unknown.code, kExitUsage);
+  EXPECT_THAT(unknown.err, HasSubstr("the table of two-rows has no column 'nothing'"));
+}
+
 TEST_F(WithScheduler, EveryAnswerSaysThatTheResultsFileIsGoneAndWhereItsRescueIs) {
   home_.run({"submit", sweep_});
   EXPECT_EQ(home_.run({"ls"}).err, "");
@@ -345,6 +368,25 @@ TEST_F(WithScheduler, PauseResumeCancelAndRetryChangeTheState) {
   const Outcome watched = home_.run({"watch", "two-rows"});
   EXPECT_EQ(watched.code, kExitFailed) << "it did not complete";
   EXPECT_THAT(watched.out, HasSubstr("cancelled"));
+}
+
+TEST_F(WithScheduler, OneTrialIsCancelledAndRetriedByRowAndSeed) {
+  home_.run({"submit", sweep_});
+  const auto trials = json({"show", "two-rows"}).at("trials");
+  const std::string row = trials.at(0).at("row");
+  EXPECT_EQ(json({"cancel", "two-rows", "--row", row, "--seed", "0"}).at("trials").at("cancelled"), 1);
+  const Outcome no_row = home_.run({"retry", "two-rows", "--seed", "0"});
+  EXPECT_EQ(no_row.code, kExitUsage);
+  EXPECT_THAT(no_row.err, HasSubstr("--seed requires --row"));
+  EXPECT_EQ(json({"retry", "two-rows", "--row", row, "--seed", "0"}).at("retried"), 1);
+  for (const std::vector<std::string>& half :
+       {std::vector<std::string>{"--row", row}, {"--row", ""}, {"--row="}, {"--seed", "0"}}) {
+    std::vector<std::string> arguments{"cancel", "two-rows"};
+    arguments.insert(arguments.end(), half.begin(), half.end());
+    EXPECT_EQ(home_.run(arguments).code, kExitUsage) << half.front();
+  }
+  EXPECT_NE(home_.run({"cancel", "two-rows", "--row", "", "--seed", "0"}).code, kExitOk);
+  EXPECT_EQ(json({"show", "two-rows"}).at("summary").at("state"), "SWEEP_STATE_ACTIVE");
 }
 
 TEST_F(WithScheduler, ASubmissionOfACancelledOrPausedSweepSaysSoAndHowItGoesOn) {

@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/grid.h"
-
 namespace abl::cli {
 namespace {
 
@@ -35,18 +33,6 @@ TEST(Terminal, AFileTakesNoColourAndHasNoWidth) {
   EXPECT_EQ(terminal.paint(Style::kRed, "failed"), "failed");
 }
 
-TEST(Terminal, WidthCountsCharactersAndNotEscapeSequencesOrBytes) {
-  EXPECT_EQ(display_width("79.79 ± 0.12"), 12);
-  EXPECT_EQ(display_width("\x1b[31mfailed\x1b[0m"), 6);
-}
-
-TEST(Terminal, FitCutsAtColumnsAndClosesColours) {
-  EXPECT_EQ(fit("0123456789", 10), "0123456789");
-  EXPECT_EQ(fit("0123456789", 5), "0123…");
-  EXPECT_EQ(fit("\x1b[31m0123456789\x1b[0m", 5), "\x1b[31m0123…\x1b[0m");
-  EXPECT_EQ(fit("anything", 0), "anything") << "0 is no limit";
-}
-
 TEST(Terminal, ABarIsFullOnlyWhenAllIsDone) {
   EXPECT_EQ(bar(0, 4), "░░░░");
   EXPECT_EQ(bar(0.5, 4), "██░░");
@@ -63,34 +49,6 @@ TEST(Terminal, RedrawGoesBackOverWhatItDrewAndStaysInTheWindow) {
   EXPECT_EQ(file.text(),
             "one\x1b[K\na line th…\x1b[K\n\x1b[J"
             "\x1b[2A\r1\x1b[K\n2\x1b[K\n… 3 lines…\x1b[K\n\x1b[J");
-}
-
-TEST(Grid, AlignsColumnsUnderTheirGroup) {
-  Grid grid{{{"row"}, {"n", true}, {"a", true, "paper"}, {"b", true, "paper"}}};
-  grid.add({"x", "10", "1", "2"});
-  EXPECT_EQ(grid.text(),
-            "         paper\n"
-            "row   n  a   b\n"
-            "x    10  1   2\n");
-}
-
-TEST(Grid, ARowIsOneLineWhateverItsHeadingsHave) {
-  Grid grid{{{"acc\nof\tall"}}};
-  grid.add({"a\nb"});
-  grid.add_heading("group\n1");
-  grid.add({"c"});
-  EXPECT_THAT(grid.lines(), testing::SizeIs(4));
-}
-
-TEST(Grid, GoesOnBelowInTheSameColumns) {
-  Grid grid{{{"row"}, {"n", true}}};
-  grid.add({"a long name", "1"});
-  EXPECT_EQ(grid.take_text(),
-            "row          n\n"
-            "a long name  1\n");
-  EXPECT_EQ(grid.take_text(), "");
-  grid.add({"x", "2"});
-  EXPECT_EQ(grid.take_text(), "x            2\n");
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <map>
 
-#include "cli/table_renderer.h"
 #include "cli/words.h"
-#include "tests/cli/golden.h"
-#include "tests/cli/tables.h"
+#include "printing/table.h"
+#include "tests/golden.h"
+#include "tests/printing/tables.h"
 
 namespace abl::cli {
 namespace {
@@ -57,7 +57,7 @@ SweepProgress progress(std::initializer_list<TrialSummary> trials, std::uint32_t
     waiting.set_reason(reason);
     waiting.set_trials(count);
   }
-  *progress.mutable_table() = sample_table();
+  *progress.mutable_table() = printing::sample_table();
   return progress;
 }
 
@@ -73,13 +73,13 @@ TEST(WatchScreen, ThePictureHasBarRunningTrialsReasonsAndTable) {
       progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 500), waiting("a"), waiting("b")}, 1));
   std::string text;
   for (const auto& line : screen.lines(Terminal{stdout, true, false, 100, 40})) text += line + "\n";
-  expect_golden("watch.txt", text);
+  expect_golden("cli", "watch.txt", text);
 }
 
 TEST(WatchScreen, MetricsAreSeenAt80ColumnsWhateverTheRowsAreCalled) {
   WatchScreen screen;
   SweepProgress start = progress({running("attention=MSF,groups=4,lr=0.001,epochs=20", 500)}, 1);
-  *start.mutable_table() = factor_table();
+  *start.mutable_table() = printing::factor_table();
   (*start.mutable_trials(0)->mutable_last())["val/top1"] = 42.125;
   (*start.mutable_trials(0)->mutable_last())["val/loss"] = std::nan("");
   screen.update(start);
@@ -88,7 +88,7 @@ TEST(WatchScreen, MetricsAreSeenAt80ColumnsWhateverTheRowsAreCalled) {
     text += line + "\n";
     EXPECT_LE(display_width(line), 80) << line;
   }
-  expect_golden("watch_factors_80.txt", text);
+  expect_golden("cli", "watch_factors_80.txt", text);
 }
 
 TEST(WatchScreen, SaysWhyTrialsWait) {

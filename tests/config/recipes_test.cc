@@ -116,6 +116,42 @@ TEST(RecipesTest, BothKindsOfMixingAreAlikeUnlessSaid) {
       1.0);
 }
 
+TEST(RecipesTest, ALearningRateFollowsTheBatchFromThatOfAnother) {
+  const Json model{{"preset", "simple-vit-s"}};
+  const auto lr_of = [&](Json changes) { return recipe_of("msf-imagenet", model, changes).lr; };
+  EXPECT_EQ(lr_of({{"batch", 1024}, {"lr_base", 0.0005}}), 0.001) << "AdamW: by the square root";
+  EXPECT_EQ(lr_of({{"batch", 1024}, {"lr_base", 0.0005}, {"lr_scaling", "linear"}}), 0.002);
+  EXPECT_EQ(lr_of({{"batch", 1024}, {"lr_base", 0.1}, {"optimiser", "sgd"}}), 0.4);
+  EXPECT_EQ(lr_of({{"batch", 1024}, {"lr_base", 0.0005}, {"lr_base_batch", 4096}}), 0.00025);
+  Json document = document_of(model), written = document;
+  document["recipe"] = {{"use", "msf-imagenet"}, {"batch", 1024}, {"lr_base", 0.0005}};
+  written["recipe"] = {{"use", "msf-imagenet"}, {"batch", 1024}, {"lr", 0.001}};
+  EXPECT_EQ(canonical_text(read_trial_or_throw(document)), canonical_text(read_trial_or_throw(written)))
+      << "it is the same trial";
+  document["recipe"]["lr"] = 0.1;
+  EXPECT_THAT(problems_of(document),
+              testing::ElementsAre(testing::HasSubstr("recipe.lr_base: there is lr as well")));
+}
+
+TEST(RecipesTest, WhatDoesNotGoTogetherIsRefused) {
+  auto document = document_of({{"preset", "simple-vit-s"}});
+  const auto problem = [&](Json recipe) {
+    recipe["use"] = "msf-imagenet", document["recipe"] = recipe;
+    const auto problems = problems_of(document);
+    return problems.empty() ? std::string{} : problems.front();
+  };
+  EXPECT_THAT(problem({{"trivial_augment", true}, {"randaugment", "rand-m9"}}),
+              testing::HasSubstr("recipe.trivial_augment: there is randaugment: rand-m9 as well"));
+  EXPECT_EQ(problem({{"trivial_augment", true}, {"randaugment", "none"}}), "");
+  EXPECT_THAT(problem({{"patience", 5}, {"patience_metric", "val_ema/top1"}, {"ema", 0}}),
+              testing::HasSubstr("there is no running average"));
+  EXPECT_THAT(problem({{"patience", 5}, {"patience_metric", "val/top2"}}), testing::HasSubstr("val/top"));
+  EXPECT_EQ(problem({{"position_dropout", 0.1}}), "");
+  document = document_of({{"preset", "resnet18"}});
+  EXPECT_THAT(problem({{"position_dropout", 0.1}}),
+              testing::HasSubstr("recipe.position_dropout: 0.1 of resnet, which adds no positions"));
+}
+
 TEST(RecipesTest, AMistakenRandAugmentIsRefused) {
   auto document = document_of({{"preset", "simple-vit-s"}});
   for (const char* text : {"rand-m9-mstd", "rand-", "rand--m9", "rand-m9-", "rand-m9.", "rand-m.5", "rand-x3",

@@ -151,6 +151,19 @@ TEST(ResultVersion, CorrectedSchedulesAreThoseOfTheRecipe) {
   for (const int version : {12, 13}) EXPECT_FALSE(is_touched_by(version, document_by({{"use", "demo"}}, 32)));
 }
 
+TEST(ResultVersion, StudentsWithANormalisationOfTheirOwnAreTaughtAgain) {
+  const auto taught = [](const char* teacher, const Json& data) {
+    Json document = document_by({{"use", "demo"}}, 32);
+    document["recipe"].update({{"distillation", "hard"}, {"teacher", teacher}, {"teacher_weights", "w"}});
+    document["data"].update(data);
+    return is_touched_by(14, document);
+  };
+  EXPECT_TRUE(taught("trial", {{"mean", {0.5, 0.5, 0.5}}}));
+  EXPECT_TRUE(taught("trial", {{"std", {0.5, 0.5, 0.5}}}));
+  EXPECT_FALSE(taught("trial", Json::object()));
+  EXPECT_FALSE(taught("simple-vit-nano", {{"mean", {0.5, 0.5, 0.5}}})) << "its file says none, as before";
+}
+
 TEST(ResultVersion, WhatCannotBeCorrectedStaysAsItIs) {
   const Json odd{{"recipe", 3}, {"data", {{"image_size", "large"}}}};
   EXPECT_EQ(corrected(odd, kFirstResultVersion), odd);

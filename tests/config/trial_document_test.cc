@@ -57,6 +57,20 @@ TEST(ReadTrialTest, EveryPresetAndRecipeIsUsable) {
   }
 }
 
+TEST(ReadTrialTest, MeanAndDeviationAreThreeNumbersAndImageNetsWhereNothingIsSaid) {
+  Json changed = document();
+  changed["data"]["mean"] = {0.485, 0.456, 0.406};
+  EXPECT_EQ(canonical_text(read_trial_or_throw(changed)), canonical_text(read_trial_or_throw(document())));
+  changed["data"]["mean"] = {0.5, 0.5, 0.5};
+  EXPECT_THAT(canonical_text(read_trial_or_throw(changed)), HasSubstr(R"("mean":[0.5,0.5,0.5])"));
+  EXPECT_THAT(problem_with("/data/mean", {0.5, 0.5}), HasSubstr("data.mean: 2 numbers; expected 3"));
+  EXPECT_THAT(problem_with("/data/mean", {0.5, 0.5, 123}),
+              HasSubstr("data.mean.3: 123 is out of range; expected a "
+                        "number, 0 to 1"));
+  EXPECT_THAT(problem_with("/data/std", {0.5, 0.5, 0}), HasSubstr("data.std.3: 0 is out of range"));
+  EXPECT_THAT(problem_with("/data/std", 0.5), HasSubstr("expected a list of 1 to 8 numbers"));
+}
+
 TEST(ReadTrialTest, AMisspeltKeyNamesTheNearest) {
   EXPECT_THAT(problem_with("/model/attention/kernal", "dot"),
               HasSubstr("model.attention.kernal: unknown key; expected kernel, probe"));

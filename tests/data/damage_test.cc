@@ -4,6 +4,7 @@
 #include "data/check.h"
 #include "data/image_source.h"
 #include "data/pack.h"
+#include "data/stored_source.h"
 #include "tests/data/data_folder.h"
 #include "tests/images/pictures.h"
 
@@ -99,6 +100,25 @@ TEST_P(Damage, ATruncatedImageIsFoundAndNamedOrSkipped) {
   const auto checked = check_data(fatal, 2, false, [](std::uint64_t) {});
   ASSERT_EQ(checked.damaged.size(), 1u);
   EXPECT_EQ(checked.damaged[0].name, fatal.train->name(0));
+}
+
+TEST_P(Damage, ACheckSaysMeanAndDeviationOfWhatCanBeDecoded) {
+  const auto whole = images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70);
+  GetParam().put(path(), whole, whole);
+  const auto data = set("fail");
+  const auto image = decode_image(data.train->open(1));
+  const auto split = check_data(data, 2, false, [](std::uint64_t) {}).splits.front();
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    double sum = 0, squares = 0;
+    const auto pixels = static_cast<double>(image.pixels.size() / 3);
+    for (std::size_t i = channel; i < image.pixels.size(); i += 3) {
+      const double value = image.pixels[i] / 255.0;
+      sum += value, squares += value * value;
+    }
+    EXPECT_NEAR(split.mean[channel], sum / pixels, 1e-9) << channel;
+    EXPECT_NEAR(split.std[channel], std::sqrt(squares / pixels - sum / pixels * sum / pixels), 1e-9)
+        << channel;
+  }
 }
 
 TEST_P(Damage, BytesThatAreWrongInTheMiddleAreFound) {

@@ -38,16 +38,24 @@ class Up(Fleet):
         answer = self.ablate("workers", "--json", check=False)
         return answer.returncode == 0 and any(w["connected"] for w in json.loads(answer.stdout).get("workers", []))
 
-    def pid_of(self, program):
-        """The program's process below this `ablate up`."""
+    def pid_of(self, program, run_directory=""):
+        """The program's process below this `ablate up`, of that run where one is named."""
         for entry in pathlib.Path("/proc").iterdir():
             try:
                 command = (entry / "cmdline").read_bytes().split(b"\0")
-                if command[0].endswith(b"/" + program.encode()) and str(self.home).encode() in (entry / "environ").read_bytes():
+                environment = (entry / "environ").read_bytes()
+                if (command[0].endswith(b"/" + program.encode()) and str(self.home).encode() in environment
+                        and run_directory.encode() in environment):
                     return int(entry.name)
             except (OSError, ValueError, IndexError):
                 continue
         return None
+
+    def trainer_in_the_middle(self):
+        """The process of a run that has a good part of its steps before it, and the attempts of all that run."""
+        trial = self.running("shapes-part", step=10)
+        pid = trial and self.pid_of("ablate-trainer", f"ABLATE_RUN_DIR={self.home}/runs/{trial['id']}/{trial['attempt']}\0")
+        return pid and (pid, {t["id"]: t["attempt"] for t in self.trials("shapes-part") if t["state"] == "TRIAL_STATE_RUNNING"})
 
     def kill_program(self, program):
         pid = self.until(lambda: self.pid_of(program), f"{program} runs", 60)
@@ -67,11 +75,9 @@ def main():
         fleet.kill_program("ablate-trainer")
         fleet.until(lambda: any(t["attempt"] == 2 and t["step"] >= 30 for t in fleet.trials("shapes-part")), "the killed trial runs again")
 
-        trainers = fleet.until(lambda: (lambda pid: pid and fleet.running("shapes-part", step=10) and pid)(fleet.pid_of("ablate-trainer")),
-                               "a trainer runs")
-        attempts = {t["id"]: t["attempt"] for t in fleet.trials("shapes-part") if t["state"] == "TRIAL_STATE_RUNNING"}
+        trainer, attempts = fleet.until(fleet.trainer_in_the_middle, "a trainer is in the middle of its run")
         fleet.kill_program("ablate-scheduler")
-        expect(pathlib.Path(f"/proc/{trainers}").exists(), "a running trainer outlives the scheduler")
+        expect(pathlib.Path(f"/proc/{trainer}").exists(), "a running trainer outlives the scheduler")
         fleet.until(fleet.connected, "the scheduler is back and the worker with it", 60)
         now = {t["id"]: t["attempt"] for t in fleet.trials("shapes-part")}
         expect(all(now[trial] == attempt for trial, attempt in attempts.items()), "no trial was started again by the scheduler's restart")

@@ -66,6 +66,50 @@ def packed_file():
     write("packed_file", "no-notes", b"\0" + index)
 
 
+def event_file():
+    def masked_crc32c(data):
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc ^= 0xFFFFFFFF
+        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+    def record(data):
+        length = struct.pack("<Q", len(data))
+        return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
+
+    def field(number, data):
+        return varint(number << 3 | 2) + varint(len(data)) + data
+
+    def event(step, tag, value):
+        return record(b"\x09" + struct.pack("<d", 1.5e9) + b"\x10" + varint(step) + field(5, field(1, field(1, tag) + value)))
+    first = record(field(3, b"brain.Event:2"))
+    write("event_file", "scalars", first + event(1, b"acc", b"\x15" + struct.pack("<f", 0.1)) +
+          event(300, b"loss", b"\x15" + struct.pack("<f", float("nan"))))
+    tensors = [(1, b"\x2d" + struct.pack("<f", 0.5)), (1, field(5, struct.pack("<f", 0.5))), (2, field(4, struct.pack("<d", 0.5))),
+               (9, b"\x50" + varint(7)), (19, b"\x68" + varint(0x3C00)), (7, field(8, b"text"))]
+    write("event_file", "tensors", b"".join(event(i, b"t", field(8, b"\x08" + varint(dtype) + value))
+                                            for i, (dtype, value) in enumerate(tensors)))
+
+
+def table_rows():
+    write("table_rows", "csv", b"\xef\xbb\xbfepoch,acc,\"no\"\"te\"\r\n1,0.5,\"a\nb\"\r\n2,nan,\r\n3,1,234")
+    write("table_rows", "semicolons", "# made by x\n# a;b\n1;0,5\n\n2;-1e400\n")
+    write("table_rows", "json", '{"step": 1, "val": {"acc": NaN}}\n{"step": "2", "x": [1], "y": "97.3%"}\n{oops\n[]\n')
+
+
+def imported_results():
+    write("imported_results", "wide", b"\xef\xbb\xbfname;seed;epoch;acc;opt\r\nbase;0;1;0.5;sgd\r\n\"b;\"\"1\";1;2;1e-3;\"a\nb\"\r\n")
+    write("imported_results", "long", "sweep,row,seed,trial,run,metric,step,value,time_ms\nmsf,a,3,7,9,acc,10,nan,1700000000123\n")
+    write("imported_results", "wandb", '"Step","sun-1 - acc","sun-1 - acc__MIN","red-2 - acc"\n"10","0.5","0.5",""\n')
+    write("imported_results", "history", '{"acc": 0.5, "nested": {"loss": NaN}, "_step": 3, "_timestamp": 1700000000.5}\n'
+          '{"event": "metric", "step": 4, "values": {"acc": 1}}\n\n{"_step": 5, "opt": "sgd", "x": [1], "y": null}\n')
+    write("imported_results", "mlflow", "1700000000123 0.25 0\n1700000000456 0.5 0\n1 nan 0\n")
+    write("imported_results", "events", (HERE / "corpus/event_file/scalars").read_bytes())
+
+
 def trainer_output():
     lines = [{"event": "start", "total_steps": 100, "images_per_step": 8, "data_fingerprint": "f", "environment": {"torch": "2"}},
              {"event": "metric", "step": 10, "values": {"train/loss": 1.5, "val/top1": "nan"}},
@@ -77,6 +121,7 @@ def trainer_output():
              {"event": "rendezvous", "address": "--join=x:1"},
              {"event": "end", "status": "failed", "reason": "CUDA out of memory", "retryable": False,
               "fault": {"part": "disk", "needed_bytes": 10}}]
+    write("trainer_output", "log", "e1 0.5\ne1 0.6\re2 \x1b[1m0.7\x1b[0m\b\b\be3 1,234\r\ne4 n/a\ne5 97.3%")
     write("trainer_output", "all", "".join(json.dumps(line) + "\n" for line in lines))
     write("trainer_output", "log", "epoch 1: \rbar 10%\rbar 20%\nTraceback:\n  No space left on device\n{\"event\": 3}\n{}\n")
 
@@ -86,6 +131,11 @@ def trial_document():
                                                "data": {"name": "shapes"}, "recipe": {"use": "demo", "lr": 1e-3}, "seed": 3}))
     write("trial_document", "key", json.dumps({"model": {"family": "key-vit", "key": {"kind": "spatial", "charts": 4}},
                                                "data": {"name": "cifar-10", "image_size": 32}, "recipe": {}, "seed": 0}))
+    plugin = {"name": "linear", "sha256": "0a" * 32, "options": {"map": "elu", "eps": 1e-6, "width": 8.0, "deep": True}}
+    write("trial_document", "plugged", json.dumps({"model": {"family": "vit", "dim": 32, "depth": 2, "heads": 2, "plugin": plugin},
+                                                   "data": {"name": "shapes"}, "recipe": {"use": "demo"}, "seed": 0}))
+    write("trial_document", "plugin", json.dumps({"model": {"family": "plugin", "plugin": plugin}, "data": {"name": "shapes"},
+                                                  "recipe": {"use": "demo"}, "seed": 0}))
     for preset in ("xcit-tiny-12", "swin-t", "resnet-50", "deit-s", "regnety-4gf", "efficientnet-b0"):
         write("trial_document", preset, json.dumps({"model": {"preset": preset}, "data": {"name": "imagenet-1k"},
                                                     "recipe": {"use": "xcit-imagenet"}, "seed": 1}))
@@ -200,6 +250,17 @@ def kept_files():
     write("kept_files", "no-digest", json.dumps({"a": {"sha256": "../x", "fingerprint": "f", "bytes": 9, "pushed_ms": 1, "by": ""}}))
 
 
+def json_request():
+    write("json_request", "submit", json.dumps({"file": {"path": "a.yaml", "text": "ablate: 1\n"}, "priority": -3, "weight": "NaN",
+                                                 "budget": {"max_gpu_hours": 1.5, "until": "2026-01-31T12:00:00Z"}, "provenance": {"git": {"untracked": [{"bytes": "7"}]}}}))
+    write("json_request", "retry", json.dumps({"sweep": "a", "row": "r", "seed": "-9223372036854775808", "rerun": ["a", "b"], "only_held": True}))
+    write("json_request", "plan", json.dumps({"file": {}, "calibrations": [{"device": "cpu", "step_seconds": 1e-3}, {}]}))
+    write("json_request", "twice", '{"sweep": "a", "sweep": "\\u202e\\u001b[31m"}')
+    write("json_request", "unknown", '{"\\u001b[31m": {"swep": []}}')
+    write("json_request", "too-large", '{"weight": 1e400}')
+    write("json_request", "deep", '{"file":' * 200)
+
+
 def sweep_file():
     write("sweep_file", "small", "ablate: 1\nname: a\nbase: {model: {preset: simple-vit-ti}, data: {name: shapes}, recipe: {use: demo}}\n"
           "rows: [{id: a, label: A}]\nseeds: [0]\ntable: {columns: [{name: acc, metric: val/top1}]}\n")
@@ -217,6 +278,6 @@ def image():
         "dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9faffda0008010100003f007fffd9"))
 
 
-for make in (checkpoint, safetensors, packed_file, trainer_output, trial_document, labels, words, http_request, worker_messages,
-             client_call, fleet_file, depot_messages, machine_answers, kept_files, sweep_file, image):
+for make in (checkpoint, safetensors, packed_file, event_file, table_rows, imported_results, trainer_output, trial_document, labels, words, http_request, worker_messages,
+             client_call, fleet_file, depot_messages, machine_answers, kept_files, json_request, sweep_file, image):
     make()

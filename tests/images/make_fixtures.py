@@ -105,6 +105,8 @@ def images():
     for seed in range(16):
         yield "rand_augment", "dim", "rand-m9-mstd0.5-inc1", seed
         yield "rand_augment", "dim", "rand-m12-mstd101-mmax20-n3", seed
+    for seed in range(160):  # every operation, most of them at ten strengths
+        yield "trivial_augment", "tile", INTERPOLATIONS[seed % 3], seed
 
 
 def numbers():

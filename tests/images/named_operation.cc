@@ -142,6 +142,10 @@ const std::map<std::string, Operation>& operations() {
          auto random = stream(w);
          rand_augment(image, parse_rand_augment(w.at(0)), random);
        })},
+      {"trivial_augment", changing([](Image& image, const Words& w) {
+         auto random = stream(w);
+         trivial_augment(image, sampling(w.at(0)).interpolation, random);
+       })},
   };
   return kOperations;
 }

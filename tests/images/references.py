@@ -94,6 +94,22 @@ def rand_augment(image, text, seed):
         return policy(image)
 
 
+def trivial_augment(image, name, seed):
+    """PyTorch's linspace of 32 by 30 steps has 16 or 15.999999, of which 15 is taken, by the processor's instructions: here 16."""
+    stream, single = RandomStream(seed), np.float32
+
+    def line(low, high, steps):
+        step = (single(high) - single(low)) / single(steps - 1)
+        return torch.tensor([single(low) + step * single(i) if i < steps // 2 else single(high) - step * single(steps - 1 - i)
+                             for i in range(steps)])
+
+    patches = {"torch.randint": lambda high, size, dtype=None: torch.tensor([stream.below(high)]), "torch.linspace": line}
+    with contextlib.ExitStack() as stack:
+        for function, ours in patches.items():
+            stack.enter_context(unittest.mock.patch(function, ours))
+        return T.TrivialAugmentWide(interpolation=T.InterpolationMode(name))(image)
+
+
 IMAGES = {
     "brightness": F.adjust_brightness,
     "contrast": F.adjust_contrast,
@@ -126,6 +142,7 @@ IMAGES = {
     "colour_jitter": colour_jitter,
     "three_augment": three_augment,
     "rand_augment": rand_augment,
+    "trivial_augment": trivial_augment,
 }
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed tree, moved elsewhere: everything in its place, programs that start, and a program outside the tree that finds
 abl::models. Installs without a PATH and without a network; LibTorch's libraries stay out (400 MB), so the trainer is not started."""
+import hashlib
 import os
 import pathlib
 import re
@@ -35,7 +36,8 @@ def install(prefix):
 def check_tree(prefix):
     expected = ["bin/ablate", "bin/ablate-scheduler", "bin/ablate-worker", "share/doc/ablate/README.md", "share/doc/ablate/LICENSE",
                 "share/doc/ablate/NOTICE", "share/doc/ablate/docs/sweep-file.md", "share/ablate/sweeps/demo/projection-sharing.yaml",
-                "share/ablate/sweep.schema.json", "share/ablate/scales.schema.json",
+                "share/ablate/sweep.schema.json", "share/ablate/python/pyproject.toml", "share/ablate/python/build_backend.py", "share/ablate/python/ablate/__init__.py",
+                "share/ablate/scales.schema.json",
                 "share/bash-completion/completions/ablate", "share/zsh/site-functions/_ablate",
                 "share/fish/vendor_completions.d/ablate.fish", "share/man/man1/ablate.1", "share/man/man1/ablate-scheduler.1",
                 "share/man/man1/ablate-worker.1"]
@@ -93,6 +95,37 @@ def check_package(prefix, folder):
     print(answer)
     if answer != f"1000 logits, {PARAMETERS} parameters":
         raise SystemExit(f"outside_program: expected 1000 logits, {PARAMETERS} parameters")
+    build = folder / "plugin"
+    run(CMAKE, "-S", prefix / "share/doc/ablate/docs/examples/plugin", "-B", build, "-DCMAKE_BUILD_TYPE=Release", env=environment)
+    run(CMAKE, "--build", build, env=environment)
+    answer = run(prefix / "bin/ablate-trainer", "plugin", build / "linear_attention.so", env={**os.environ, "LD_LIBRARY_PATH": f"{TORCH}/lib"})
+    print(answer.strip())
+    if "name: linear_attention" not in answer or "feature_map: elu" not in answer:
+        raise SystemExit("ablate-trainer plugin: expected its name and its keys")
+
+
+def check_same_digest(folder):
+    """The same plugin, against an ablate in another place, in another folder, with debugging information: a plugin's digest is part of
+    what a trial is, and is to be the same on every machine."""
+    digests = set()
+    for place in ("one", "another/deeper"):
+        home = folder / place
+        prefix, source = home / "opt", home / "src"
+        run(CMAKE, "--install", BUILD, "--prefix", prefix, "--component", "development")
+        source.mkdir()
+        text = (SOURCE / "docs/examples/plugin/linear_attention.cc").read_text()
+        (source / "linear_attention.cc").write_text(text + "\nvoid check(int n) { TORCH_CHECK(n > 0, n); }\n")  # says its file's name
+        (source / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\nfind_package(ablate REQUIRED)\n"
+                                               "ablate_add_plugin(linear_attention linear_attention.cc)\n")
+        run(CMAKE, "-S", source, "-B", home / "made", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            env={**os.environ, "CMAKE_PREFIX_PATH": f"{prefix}:{TORCH}", "CCACHE_DISABLE": "1"})
+        run(CMAKE, "--build", home / "made", env={**os.environ, "CCACHE_DISABLE": "1"})
+        made = (home / "made/linear_attention.so").read_bytes()
+        if str(folder).encode() in made:
+            raise SystemExit(f"a plugin that was built in {home} names that folder")
+        digests.add(hashlib.sha256(made).hexdigest())
+    if len(digests) != 1:
+        raise SystemExit("the same plugin has another digest where it, or ablate, lies elsewhere")
 
 
 def main():
@@ -106,6 +139,7 @@ def main():
         check_packages(prefix)
         if TORCH:
             check_package(prefix, folder)
+            check_same_digest(folder)
     finally:
         shutil.rmtree(folder)
 

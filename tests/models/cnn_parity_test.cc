@@ -20,6 +20,7 @@ std::unique_ptr<Classifier> resnet_of(const Json& config) {
   return std::make_unique<ResNetImpl>(ResNetOptions{.classes = config.at("classes"),
                                                     .layers = config.at("layers").get<Sizes>(),
                                                     .widths = config.at("widths").get<Sizes>(),
+                                                    .has_bottlenecks = config.value("bottleneck", true),
                                                     .groups = config.at("groups"),
                                                     .width_per_group = config.at("width_per_group")});
 }
@@ -71,7 +72,7 @@ TEST_P(CnnParity, IsTimms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, CnnParity,
-                         ::testing::Values("timm_resnet_plain", "timm_resnet_widths",
+                         ::testing::Values("timm_resnet_plain", "timm_resnet_basic", "timm_resnet_widths",
                                            "timm_efficientnet_small", "timm_regnety_small",
                                            "timm_regnety_narrow"),
                          [](const auto& parameter) { return parameter.param; });

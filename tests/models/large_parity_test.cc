@@ -39,7 +39,8 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
 
 INSTANTIATE_TEST_SUITE_P(
     Timm, LargeParity,
-    ::testing::Values("timm_vit_tiny_patch16_224", "timm_vit_small_patch16_224", "timm_vit_base_patch16_224",
+    ::testing::Values("timm_deit_tiny_distilled_patch16_224", "timm_deit3_small_patch16_224", "timm_resnet18",
+                      "timm_vit_tiny_patch16_224", "timm_vit_small_patch16_224", "timm_vit_base_patch16_224",
                       "timm_swin_tiny_patch4_window7_224", "timm_swin_small_patch4_window7_224",
                       "timm_swinv2_tiny_window8_256", "timm_xcit_nano_12_p16_224", "timm_xcit_tiny_12_p8_224",
                       "timm_xcit_small_12_p16_224", "timm_xcit_tiny_24_p16_224", "timm_xcit_tiny_12_p16_224",

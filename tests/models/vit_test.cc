@@ -50,6 +50,37 @@ TEST(Vit, TrainsEveryParameter) {
   }
 }
 
+TEST(Vit, OfDeitsThirdVersionAndWithADistillationTokenTrainsEveryParameter) {
+  torch::manual_seed(1);
+  auto options = small();
+  options.layer_scale = 1e-2, options.has_class_position = false, options.has_distillation_token = true;
+  VitImpl model{options};
+  const auto answers = model.answer(torch::randn({3, 3, 32, 32}));
+  ASSERT_EQ(answers.distilled.sizes(), (torch::IntArrayRef{3, 5}));
+  const auto labels = torch::tensor({0, 1, 2});
+  (torch::cross_entropy_loss(answers.logits, labels) +
+   torch::cross_entropy_loss(answers.distilled, labels.flip(0)))
+      .backward();
+  for (const auto& parameter : model.named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().max().item<double>(), 0) << parameter.key();
+  }
+  EXPECT_EQ(model.named_parameters()["pos_embed"].size(1), 16) << "of the patches alone";
+  EXPECT_EQ(model.named_parameters()["blocks.1.ls2.gamma"].max().item<float>(), 1e-2f);
+}
+
+TEST(Vit, WithADistillationTokenIsEvaluatedByTheMeanOfItsHeads) {
+  torch::manual_seed(4);
+  auto options = small();
+  options.has_distillation_token = true;
+  VitImpl model{options};
+  model.eval();
+  const auto images = torch::randn({2, 3, 32, 32});
+  const auto [logits, distilled] = model.answer(images);
+  EXPECT_FALSE(torch::allclose(logits, distilled));
+  EXPECT_TRUE(torch::allclose(model.forward(images), (logits + distilled) / 2));
+}
+
 TEST(Vit, StartsAsTimms) {
   torch::manual_seed(2);
   VitImpl model{{.image_size = 32, .dim = 96, .depth = 1, .heads = 3}};
@@ -81,6 +112,8 @@ TEST(Vit, RefusesInOneLineOptionsThatDoNotFitTogether) {
   EXPECT_EQ(vit_refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
   EXPECT_THAT(vit_refusal_of([](auto& options) { options.classes = 0; }),
               ::testing::HasSubstr("with 0 classes"));
+  EXPECT_THAT(vit_refusal_of([](auto& options) { options.layer_scale = -1; }),
+              ::testing::HasSubstr("LayerScale of -1"));
   EXPECT_THAT(vit_refusal_of([](auto& options) { options.mlp_ratio = 0; }),
               ::testing::HasSubstr("MLP of 0 widths"));
   VitImpl model{small()};

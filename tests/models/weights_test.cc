@@ -37,6 +37,23 @@ TEST(Weights, OfTheSameModelAreTakenAsTheyAre) {
   expect_equal(*into, copy_of(*from));
 }
 
+TEST(Weights, WhatAWrapperPutsBeforeAllNamesIsLeftOut) {
+  torch::manual_seed(3);
+  const Vit from{vit(32)};
+  for (const std::string prefix : {"module.", "_orig_mod.", "model.", "module._orig_mod."}) {
+    State wrapped;
+    for (const auto& [name, tensor] : copy_of(*from)) wrapped.emplace(prefix + name, tensor);
+    Vit into{vit(32)};
+    EXPECT_EQ(load_weights(*into, wrapped).prefix, prefix);
+    expect_equal(*into, copy_of(*from));
+    wrapped.emplace("epoch", torch::zeros({1}));
+    EXPECT_THAT(refusal(*into, wrapped), HasSubstr("epoch is not a parameter"))
+        << "a part of it is no wrapper";
+  }
+  Vit into{vit(32)};
+  EXPECT_EQ(load_weights(*into, copy_of(*from)).prefix, "");
+}
+
 TEST(Weights, AHeadOfOtherClassesIsRefusedUnlessAskedFor) {
   torch::manual_seed(2);
   const Vit from{vit(32, 7)};
@@ -96,6 +113,45 @@ TEST(Weights, PositionsOfAnotherImageSizeAreInterpolatedWhenAskedFor) {
   auto expected = copy_of(*from);
   expected.insert_or_assign("pos_embed", interpolate_positions(expected.at("pos_embed"), 8, 8));
   expect_equal(*into, expected);
+}
+
+TEST(Weights, PositionsOfPatchesAloneOrWithTwoTokensAreInterpolatedAsTheyAre) {
+  torch::manual_seed(6);
+  const auto of_size = [](std::int64_t size, bool is_distilled) {
+    auto options = vit(size);
+    options.has_class_position = is_distilled, options.has_distillation_token = is_distilled;
+    return options;
+  };
+  for (const bool is_distilled : {false, true}) {
+    const Vit from{of_size(32, is_distilled)};
+    Vit into{of_size(64, is_distilled)};
+    EXPECT_THAT(load_weights(*into, copy_of(*from), {.resize_positions = true}).resized,
+                ElementsAre("pos_embed"));
+    const auto given = copy_of(*from).at("pos_embed"), resized = copy_of(*into).at("pos_embed");
+    const std::int64_t leading = is_distilled ? 2 : 0;
+    EXPECT_TRUE(resized.equal(interpolate_positions(given, 8, 8, leading)));
+    EXPECT_TRUE(resized.narrow(1, 0, leading).equal(given.narrow(1, 0, leading))) << "tokens have no place";
+  }
+}
+
+TEST(Weights, PositionsThatLackAClassTokenAreRefusedWithTheReason) {
+  auto without = vit(32);
+  without.has_class_position = false;
+  const Vit from{without};
+  Vit into{vit(64)};
+  EXPECT_THAT(refusal(*into, copy_of(*from), {.resize_positions = true}),
+              HasSubstr("pos_embed: 16 positions; without the 1 of leading tokens (class, distillation) that "
+                        "the model has, they are of no square map"));
+}
+
+TEST(Weights, BothHeadsOfADistilledModelAreFreshForOtherClasses) {
+  auto options = vit(32);
+  options.has_distillation_token = true;
+  const Vit from{options};
+  options.classes = 7;
+  Vit into{options};
+  EXPECT_THAT(load_weights(*into, copy_of(*from), {.fresh_head = true}).fresh,
+              ElementsAre("head.bias", "head.weight", "head_dist.bias", "head_dist.weight"));
 }
 
 TEST(Weights, PositionsOfNoSquareMapAreRefused) {

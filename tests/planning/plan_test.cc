@@ -343,7 +343,7 @@ TEST_F(PlanTest, WithoutAnyMeasurementTimeFollowsFromFlopsAndAStatedRateAndSaysS
   const auto counts = real_rows(spec);
   const auto plan = planning::plan(spec, nullptr, counts);
   EXPECT_EQ(plan.rows(0).time().from(), "flops");
-  EXPECT_THAT(plan.time_from(0), AllOf(HasSubstr("NVIDIA A100"), HasSubstr("no worker is connected"),
+  EXPECT_THAT(plan.time_from(0), AllOf(HasSubstr("NVIDIA A100"), HasSubstr("because no worker is connected"),
                                        HasSubstr("3 times too long or too short")));
   EXPECT_EQ(planning::plan(spec, nullptr, {}).time_missing(), "its FLOPs are not known");
   spec.command = sweeps::Command{.argv = {"true"}};

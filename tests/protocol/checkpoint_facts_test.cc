@@ -22,7 +22,10 @@ json facts() {
                   .loss_sum = 1.5,
                   .correct = 3,
                   .seen = 64,
+                  .gradients = {2.5, 4, 1},
                   .best = 75.5,
+                  .to_beat = 0.25,
+                  .waited = 2,
                   .machine = {.torch = "2.13.0", .device = "cpu", .instructions = "AVX2", .threads = 2},
                   .weights = {{"init", "cd"}},
                   .model = "{}"}));
@@ -43,16 +46,22 @@ TEST(CheckpointFacts, ReadAsTheyWereWritten) {
   EXPECT_EQ(facts_text(read), facts().dump());
   EXPECT_EQ(read.step, 400);
   EXPECT_EQ(read.best, 75.5);
+  EXPECT_EQ(read.gradients, (std::array<double, 3>{2.5, 4, 1}));
+  EXPECT_EQ(read.to_beat, 0.25);
+  EXPECT_EQ(read.waited, 2);
   EXPECT_EQ(read.weights.at("init"), "cd");
 }
 
 TEST(CheckpointFacts, WhatOlderTrainersLeftOutHasItsDefault) {
   json said = facts();
-  for (const char* key : {"best", "weights", "model", "data_fingerprint"}) said.erase(key);
+  for (const char* key : {"best", "weights", "model", "data_fingerprint", "gradients", "to_beat", "waited"})
+    said.erase(key);
   said["machine"].erase("ranks");
   said["machine"].erase("deterministic");
   const CheckpointFacts read = read_checkpoint_facts(said.dump(), "c.safetensors");
   EXPECT_EQ(read.best, std::nullopt);
+  EXPECT_EQ(read.gradients, (std::array<double, 3>{}));
+  EXPECT_EQ(read.to_beat, std::nullopt);
   EXPECT_EQ(read.machine.ranks, 1);
   EXPECT_TRUE(read.machine.deterministic);
 }
@@ -64,6 +73,10 @@ TEST(CheckpointFacts, EachWrongKeyIsNamedWithWhatItShouldBe) {
                                                                    {"evaluated", "3"},
                                                                    {"loss_sum", nullptr},
                                                                    {"best", "75"},
+                                                                   {"gradients", {1, 2}},
+                                                                   {"gradients", {1, 2, "3"}},
+                                                                   {"to_beat", "75"},
+                                                                   {"waited", -1},
                                                                    {"model", 3},
                                                                    {"weights", {{"a", 1}}},
                                                                    {"machine", 5}}) {

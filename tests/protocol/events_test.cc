@@ -112,7 +112,7 @@ TEST(Event, NamesTheKeyThatIsWrong) {
             "\"values.a\" must be a number, NaN, Infinity or -Infinity");
   EXPECT_EQ(wrong({{"event", "end"}, {"status", "done"}}), "\"status\" must be completed, stopped or failed");
   EXPECT_EQ(wrong({{"event", "end"}, {"status", "failed"}, {"fault", "disc"}}),
-            "\"fault\" must be disk, device or data");
+            "\"fault\" must be disk, device, data or file");
   EXPECT_EQ(wrong({{"event", "checkpoint"}, {"step", 1}}), "\"path\" must be a text");
 }
 

@@ -57,5 +57,43 @@ TEST(Number, IsReadAsPapersPrintIt) {
     EXPECT_FALSE(printed_number(text)) << text;
 }
 
+TEST(Number, ALoggedOneIsAsProgramsPrintIt) {
+  const std::vector<std::pair<const char*, double>> read{{"0.93", 0.93},
+                                                         {" 12 ", 12},
+                                                         {"1e-3", 1e-3},
+                                                         {"+.5", .5},
+                                                         {"-3", -3},
+                                                         {"97.3%", 97.3},
+                                                         {"97.3 %", 97.3},
+                                                         {"1,234", 1234},
+                                                         {"\u22120.4", -0.4},
+                                                         {"1,234,567.25", 1234567.25},
+                                                         {"-1,234", -1234},
+                                                         {"inf", INFINITY},
+                                                         {"-Infinity", -INFINITY},
+                                                         {"1e-400", 0},
+                                                         {"5e-324", 5e-324},
+                                                         {"0.1", 0.1},
+                                                         {"1E5", 1e5}};
+  for (const auto& [text, value] : read) {
+    ASSERT_TRUE(logged_number(text)) << text;
+    EXPECT_EQ(*logged_number(text), value) << text;
+  }
+  EXPECT_TRUE(std::isnan(logged_number("nan").value()));
+  EXPECT_TRUE(std::isnan(logged_number("NaN").value()));
+  for (const char* text : {"", " ", "%", "n/a", "0,97", "1,23", "12,34,567", ",123", "1,234,", "1234,567",
+                           "1.5.2", "0.9x", "1e400", "0x10", "--1", "1 2"})
+    EXPECT_FALSE(logged_number(text)) << text;
+}
+
+TEST(Number, ALoggedStepIsWhole) {
+  EXPECT_EQ(logged_step("12"), 12U);
+  EXPECT_EQ(logged_step("3.0"), 3U);
+  EXPECT_EQ(logged_step("1,000"), 1000U);
+  EXPECT_EQ(logged_step("4294967295"), 4294967295U);
+  for (const char* text : {"", "-1", "0.5", "nan", "inf", "4294967296", "50%", "one"})
+    EXPECT_FALSE(logged_step(text)) << text;
+}
+
 }  // namespace
 }  // namespace abl::protocol

@@ -166,6 +166,41 @@ TEST_P(HostileFile, IsRefusedInOneLineThatNamesFileAndTensor) {
 INSTANTIATE_TEST_SUITE_P(Corpus, HostileFile, ::testing::ValuesIn(corpus()),
                          [](const auto& parameter) { return parameter.param.what; });
 
+class OtherKindOfFile : public HostileFile {
+ protected:
+  std::string refusal_of(const std::string& bytes) const {
+    std::ofstream{file_, std::ios::binary} << bytes;
+    try {
+      read_every_byte(file_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_P(OtherKindOfFile, IsNamedWithWhatToDo) {
+  const std::string rest(100, 'x');
+  EXPECT_THAT(refusal_of("PK\x03\x04" + std::string("\0\0\x08\x08", 4) + rest),
+              HasSubstr("torch.load(sys.argv[1]"));
+  EXPECT_THAT(refusal_of("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9" + rest), HasSubstr("it is a PyTorch file"));
+  EXPECT_THAT(refusal_of("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"),
+              HasSubstr("git lfs pull"));
+  EXPECT_THAT(refusal_of("<!DOCTYPE html><html>404</html>"), HasSubstr("HTML"));
+  EXPECT_THAT(refusal_of("\x89HDF\r\n\x1a\n" + rest), HasSubstr("HDF5"));
+}
+
+TEST_P(OtherKindOfFile, IsNotSaidOfAHeaderThatHasItsBeginningAsLength) {
+  for (const std::size_t length : {60U, 640U}) {  // "<" and "\x80\x02"
+    std::string header = header_of({entry("a", "F32", "2", "0", "8")});
+    header.resize(length, ' ');
+    put(header, zeros(8));
+    EXPECT_NO_THROW(read_every_byte(file_)) << length;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, OtherKindOfFile, ::testing::Values(Hostile{}));
+
 class HostilePath : public HostileFile {};
 
 TEST_P(HostilePath, ThatIsNoFileIsRefusedAndNotWaitedFor) {

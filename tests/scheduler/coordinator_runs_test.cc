@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What workers say of runs: batches, refusals, ends and what follows from them.
 #include "storage/point_limit.h"
+#include "storage/probe_store.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -49,6 +50,53 @@ TEST_F(CoordinatorTest, ABatchThatComesTwiceIsStoredOnceAndAcknowledgedTwice) {
   });
   EXPECT_EQ(points, 1u);
   EXPECT_EQ(log, "done\n");
+}
+
+TEST_F(CoordinatorTest, WhatProbesFoundIsStoredAndAsWellAfterTheEnd) {
+  auto text = sweep_of("s", 1, 1);
+  text.probes = {protocol::read_probe("feature-norms")};
+  submit(text);
+  FakeWorker worker = connect();
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_THAT(assigned[0].probes(), ElementsAre(R"({"images":64,"name":"feature-norms"})"));
+  say(worker, started(1, 1));
+  auto batch = measured(1, 2, 81.5);
+  auto& found = *batch.add_probes();
+  found.set_name("feature-norms");
+  found.set_step(2);
+  found.set_found_json(R"({"probe":"feature-norms","values":{"last":1.5}})");
+  auto& named_so = *batch.add_series();
+  named_so.set_name("probe:feature-norms/last");
+  named_so.add_steps(2), named_so.add_values(9), named_so.add_times_ms(1);
+  auto& wrong = *batch.add_probes();
+  wrong.set_name("other");
+  wrong.set_found_json("{}");
+  say(worker, batch);
+  std::exception_ptr failed;
+  coordinator->put_probes(1, {}, [&](std::exception_ptr error) { failed = error; });
+  settle();
+  EXPECT_TRUE(failed) << "the run is under way";
+  say(worker, ended(1, 3));
+  const auto stored = [&] {
+    return read([](storage::Database& db) {
+      return std::pair{storage::ProbeStore{db}.of(1), storage::MetricStore{db}.log(1, 0, 1000)};
+    });
+  };
+  ASSERT_THAT(stored().first, SizeIs(1));
+  EXPECT_EQ(stored().first[0].step, 2u);
+  EXPECT_THAT(stored().second, HasSubstr("[scheduler] probe result not stored: \"probe\" must be"));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+
+  coordinator->put_probes(
+      1, {{.found = {.request = {.name = "feature-norms"}, .values = {{"last", 7}}}, .step = 9}},
+      [&](std::exception_ptr error) { failed = error; });
+  settle();
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(stored().first[0].step, 9u);
+  coordinator->put_probes(77, {}, [&](std::exception_ptr error) { failed = error; });
+  settle();
+  EXPECT_TRUE(failed) << "there is no such run";
 }
 
 TEST_F(CoordinatorTest, AMissingBatchEndsTheSessionSoThatTheWorkerSendsItAgain) {

@@ -293,7 +293,7 @@ TEST_F(CoordinatorTest, NothingIsCountedForACallerWhoHasGone) {
   const auto trainer = folder / "trainer", calls = folder / "calls";
   std::ofstream{trainer} << "#!/bin/sh\necho called >> " << calls.string() << "\n";
   std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
-  Counter counter{folder / "results.db", trainer, *coordinator};
+  Counter counter{folder / "results.db", planning::ModelCounter{trainer}, *coordinator};
   std::stop_source caller;
   caller.request_stop();
   std::promise<void> answered;

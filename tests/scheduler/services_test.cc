@@ -90,6 +90,119 @@ TEST_F(ServicesTest, CancelAnswersWithTheSweepAsItIsThen) {
   EXPECT_EQ(sweeps->PauseSweep(&other, pause, &summary).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+TEST_F(ServicesTest, ATrialIsCancelledAndRetriedAndTheOthersGoOn) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  CancelTrialRequest request;
+  request.set_sweep("s");
+  request.set_row("a");
+  const auto cancel = [&](std::int64_t seed) {
+    request.set_seed(seed);
+    Patience context;
+    SweepSummary summary;
+    const grpc::Status status = sweeps->CancelTrial(&context, request, &summary);
+    return std::pair{status, summary};
+  };
+  const auto [done, summary] = cancel(0);
+  ASSERT_TRUE(done.ok()) << done.error_message();
+  EXPECT_EQ(summary.state(), SWEEP_STATE_ACTIVE);
+  EXPECT_EQ(summary.trials().cancelled(), 1u);
+  EXPECT_EQ(summary.trials().queued(), 1u);
+  EXPECT_EQ(cancel(0).first.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(cancel(0).first.error_message(), "the trial of row a and seed 0 is already cancelled");
+  EXPECT_EQ(cancel(7).first.error_code(), grpc::StatusCode::NOT_FOUND);
+  request.set_row("x");
+  EXPECT_EQ(cancel(0).first.error_message(), "sweep s has no trial of row 'x' and seed 0");
+  RetrySweepRequest retry;
+  retry.set_sweep("s");
+  retry.set_row("a");
+  retry.set_seed(0);
+  Patience context;
+  RetrySweepResponse retried;
+  ASSERT_TRUE(sweeps->RetrySweep(&context, retry, &retried).ok());
+  EXPECT_EQ(retried.retried(), 1u);
+  EXPECT_EQ(retried.sweep().trials().queued(), 2u);
+}
+
+TEST_F(ServicesTest, ARetryOfOneSeedLeavesTheOthers) {
+  std::string text = kSweep;
+  text.replace(text.find("seeds: [0]"), 10, "seeds: [0, 1]");
+  ASSERT_TRUE(submit(file_of("s", text)).ok());
+  SweepSummary summary;
+  Patience cancel;
+  ASSERT_TRUE(sweeps->CancelSweep(&cancel, sweep_request("s"), &summary).ok());
+  RetrySweepRequest retry;
+  retry.set_sweep("s");
+  retry.set_seed(1);
+  RetrySweepResponse retried;
+  const auto ask = [&] {
+    Patience context;
+    return sweeps->RetrySweep(&context, retry, &retried);
+  };
+  EXPECT_EQ(ask().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "of no row";
+  retry.set_row("b");
+  ASSERT_TRUE(ask().ok());
+  EXPECT_EQ(retried.retried(), 1u);
+  EXPECT_EQ(retried.sweep().trials().queued(), 1u);
+  EXPECT_EQ(retried.sweep().trials().cancelled(), 3u);
+  retry.set_seed(2);
+  EXPECT_EQ(ask().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServicesTest, ACancelledTrialStopsWhereNobodyElseWantsIt) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  ASSERT_TRUE(submit(file_of("t")).ok());  // the same trials
+  const auto worker = connect({.slots = 2});
+  std::set<std::uint32_t> runs_under_way;
+  for (int i = 0; i < 2; ++i) runs_under_way.insert(worker->hear().assign().run());
+  const auto cancel = [&](const std::string& sweep) {
+    CancelTrialRequest request;
+    request.set_sweep(sweep);
+    request.set_row("a");
+    Patience context;
+    SweepSummary summary;
+    EXPECT_TRUE(sweeps->CancelTrial(&context, request, &summary).ok());
+    return summary;
+  };
+  const SweepSummary first = cancel("s");
+  EXPECT_EQ(first.trials().cancelled(), 1u);
+  EXPECT_EQ(first.trials().leased(), 1u);
+  cancel("t");
+  const SchedulerMessage told = worker->hear();  // nothing came before: sweep t wanted it
+  ASSERT_TRUE(told.has_stop()) << told.ShortDebugString();
+  EXPECT_TRUE(runs_under_way.contains(told.stop().run()));
+  EXPECT_EQ(told.stop().reason(), "cancelled");
+}
+
+TEST_F(ServicesTest, WhatIsAdjustedBecomesTheSweepsAndTheRestStays) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  AdjustSweepRequest request;
+  request.set_sweep("s");
+  SweepSummary summary;
+  const auto adjust = [&] {
+    Patience context;
+    return sweeps->AdjustSweep(&context, request, &summary);
+  };
+  request.set_priority(7);
+  request.set_weight(2.5);
+  ASSERT_TRUE(adjust().ok());
+  EXPECT_EQ(summary.priority(), 7);
+  EXPECT_EQ(summary.weight(), 2.5);
+  EXPECT_TRUE(summary.breaker());
+  request.Clear();
+  request.set_sweep("s");
+  request.set_max_running(3);
+  request.set_breaker(false);
+  ASSERT_TRUE(adjust().ok());
+  EXPECT_EQ(summary.priority(), 7);
+  EXPECT_EQ(summary.max_running(), 3u);
+  EXPECT_FALSE(summary.breaker());
+  request.set_weight(-1);
+  EXPECT_EQ(adjust().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.clear_weight();
+  request.set_sweep("x");
+  EXPECT_EQ(adjust().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(ServicesTest, ASweepIsRemovedAndItsFileCanBeSubmittedAgain) {
   ASSERT_TRUE(submit(file_of("s")).ok());
   RemoveSweepRequest request;

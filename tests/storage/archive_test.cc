@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/archive.h"
+#include "storage/probe_store.h"
 
 #include <sqlite3.h>
 
@@ -423,6 +424,45 @@ TEST_F(ArchiveTest, BringsItsCheckpointsWithThem) {
   ASSERT_THAT(checkpoints, SizeIs(1)) << "of older ones nobody needs to know";
   EXPECT_EQ(checkpoints.front().host, "there");
   EXPECT_EQ(read_file(checkpoints.front().path), bytes);
+}
+
+TEST_F(ArchiveTest, BringsWhatProbesFound) {
+  submit(sweep_of("other", 1, 1, "o"));  // so that numbers differ
+  submit(sweep_of("wanted", 1, 1));
+  const RunId id = complete(2, 70);
+  ProbeStore{db}.put(id, {.request = {.name = "norms"}, .values = {{"last", 2.5}}}, 100,
+                     {{.name = "map", .sha256 = "a", .width = 1, .height = 1, .png = "x"}}, now);
+  make({"wanted"}, {});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  SweepStore{other}.insert(sweep_of("third", 2, 2, "t").sweep, sweep_of("third", 2, 2, "t").trials, now);
+  complete_in(other, 1, 1), complete_in(other, 2, 1);
+  merge(other);
+  const auto run = other.prepared("SELECT run_id FROM probe").one([](const Statement& row) {
+    return static_cast<RunId>(row.integer(0));
+  });
+  ASSERT_EQ(run, 3u);
+  const auto found = ProbeStore{other}.find(*run, "norms");
+  EXPECT_EQ(found->step, 100u);
+  EXPECT_EQ(found->pictures.at(0).png, "x");
+  EXPECT_EQ(MetricStore{other}.summaries(*run, 10).at(0).last, 2.5);
+}
+
+TEST_F(ArchiveTest, BringsProbesOfWhatIsThereWithTheSameResult) {
+  submit(sweep_of("wanted", 2, 1));
+  complete(1, 70), complete(2, 71);
+  make({"wanted"}, {});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  merge(other);
+  for (const RunId run : {1, 2})
+    ProbeStore{db}.put(run, {.request = {.name = "norms"}, .values = {{"last", run}}}, 100,
+                       {{.name = "map", .sha256 = "a", .width = 1, .height = 1, .png = "x"}}, now);
+  ProbeStore{other}.put(2, {.request = {.name = "norms"}, .values = {{"last", 9}}}, 100, {}, now);
+  fs::remove(file);
+  make({"wanted"}, {});
+  merge(other);
+  EXPECT_EQ(ProbeStore{other}.find(1, "norms")->pictures.at(0).png, "x");
+  EXPECT_EQ(MetricStore{other}.summaries(1).at(0).last, 1);
+  EXPECT_EQ(MetricStore{other}.summaries(2).at(0).last, 9) << "what is here stays";
 }
 
 TEST_F(ArchiveTest, ACheckpointThatIsNotWhatItWasIsLeftOutAndSaid) {

@@ -153,7 +153,8 @@ TEST_F(SchemaTest, ARunOfAnOlderFileHasTheSlotsThatItsWorkerNoted) {
       )sql");
   Database upgraded{old, Database::Mode::kWrite};
   EXPECT_THAT(TrialStore{upgraded}.slots_in_use("w"),
-              testing::ElementsAre(testing::Pair(0u, 2u), testing::Pair(2u, 2u)));
+              testing::ElementsAre(testing::Pair(0u, testing::ElementsAre(2u)),
+                                   testing::Pair(2u, testing::ElementsAre(2u))));
   EXPECT_EQ(WorkerStore{upgraded}.list()[1].slots_json,
             R"([{"index":0,"device":"cuda:0"},{"index":1,"device":"cuda:1"},{"index":2}])");
 }

@@ -136,6 +136,15 @@ TEST(ChainsTest, ARowFromWhichOthersStartMayHaveDataOfItsOwn) {
               HasSubstr("a table has one data set"));
 }
 
+TEST(ChainsTest, RowsMayHaveDataOfTheirOwnWhereAColumnShowsIt) {
+  const SweepSpec spec =
+      parsed(chained_sweep("  - {id: a, set: {data.name: cifar100}}\n  - {id: b}") +
+             "table: {columns: [{name: acc, metric: val/top1}, {name: data, setting: data.name}]}\n");
+  EXPECT_EQ(spec.data, "");
+  EXPECT_EQ(spec.rows[0].data, "cifar100");
+  EXPECT_EQ(spec.rows[1].data, "cifar10");
+}
+
 TEST(ChainsTest, ATeacherIsTheModelOfItsRowOnTheImagesOfTheOther) {
   const SweepSpec spec = parsed(chained_sweep(R"(  - {id: t, set: {model.depth: 3}}
   - {id: s, set: {data.image_size: 48, recipe.distillation: hard}, teacher: {row: t, take: last}})"));

@@ -475,6 +475,34 @@ TEST(CommandTest, WhatIsFilledInStaysAPlaceInTheDocument) {
       << "no machine's path, and nothing that stands in params or seed already, makes another trial of it";
 }
 
+TEST(CommandTest, WhereItsNumbersAreIsPartOfTheTrialAsItsWayToGoOnIs) {
+  EXPECT_EQ(parse(command_sweep("./x")).rows[0].config,
+            R"({"argv":["./x"],"params":{"lr":0.1,"opt":{"name":"sgd"}},"version":""})")
+      << "a file that says neither has the trials that it had";
+  const SweepSpec spec = parse(
+      command_sweep("./x", R"(, checkpoint: "{run_dir}/out/*.pth", resume_argv: [--resume, "{checkpoint}"],
+  metrics: [{pattern: 'e(?<epoch>\d) (?<acc>.*)', names: {acc: accuracy}}, {file: r.csv, step: count}])"));
+  EXPECT_EQ(
+      spec.rows[0].config,
+      R"json({"argv":["./x"],"checkpoint":"out/*.pth","metrics":[{"names":[["acc","accuracy"]],"pattern":["e(?<epoch>\\d) (?<acc>.*)"]},{"file":"r.csv","step":"count"}],"params":{"lr":0.1,"opt":{"name":"sgd"}},"resume_argv":["--resume","{checkpoint}"],"version":""})json");
+}
+
+TEST(CommandTest, ACheckpointIsGoneOnFromByFurtherArguments) {
+  EXPECT_THAT(problem_of(command_sweep("./x", ", checkpoint: last.pth")),
+              HasSubstr("command.checkpoint: needs command.resume_argv"));
+  EXPECT_THAT(
+      problem_of(command_sweep("./x", ", checkpoint: /tmp/last.pth, resume_argv: [\"{checkpoint}\"]")),
+      HasSubstr("command.checkpoint: expected a path in the run's folder"));
+  EXPECT_THAT(problem_of(command_sweep("./x", ", resume_argv: []")),
+              HasSubstr("command.resume_argv: empty; expected arguments that come behind argv"));
+  EXPECT_THAT(problem_of(command_sweep("./x", ", resume_argv: [\"{params.lrr}\"]")),
+              HasSubstr("command.resume_argv.1: {params.lrr}: unknown param"));
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "{checkpoint}")")),
+              HasSubstr("command.argv.2: {checkpoint}: is filled into command.resume_argv alone"));
+  EXPECT_THAT(problem_of(command_sweep("./x", ", resume_argv: [\"{checkpont}\"]")),
+              HasSubstr("{checkpont} is filled with nothing; write {checkpoint}"));
+}
+
 TEST(CommandTest, PlacesThatNothingFillsAreProblemsOfTheirArgument) {
   EXPECT_THAT(
       problem_of(command_sweep(R"(./x, "--lr={params.lrr}")")),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/sha256.h"
+#include "config/document/trial_document.h"
 #include "protocol/checkpoint_files.h"
 #include "tests/trainer/small_training.h"
 
@@ -69,13 +70,42 @@ TEST_F(ChainedWeights, TheBestCheckpointIsSaidWithThePlaceInWhichItStays) {
 TEST_F(ChainedWeights, AStudentLearnsFromTheModelThatACheckpointSaysItIsOf) {
   BestRecorder events;
   EXPECT_TRUE(training::Training(student(source.best_path), events).run(events.stop));
-  EXPECT_EQ(training::read_model_text(source.best_path), config::canonical_model_text(options().trial));
+  EXPECT_EQ(training::read_weights_file(source.best_path).model,
+            config::canonical_teacher_text(options().trial));
+}
+
+TEST_F(ChainedWeights, ATeacherSeesImagesAsItWasTrainedWithThem) {
+  using testing::Contains;
+  using testing::Not;
+  /// The first loss of a student whose teacher's file says that mean.
+  const auto taught_by = [&](const char* file, const std::vector<double>& mean, const char* wanted) {
+    auto checkpoint = training::read_checkpoint(source.best_path, "", options().config_hash);
+    auto trial = options().trial;
+    trial.data.mean = mean;
+    checkpoint.model =
+        mean.empty() ? config::canonical_model_text(trial) : config::canonical_teacher_text(trial);
+    const auto path = folder_.path() / file;
+    training::write_checkpoint(path, checkpoint);
+    auto learns = student(path);
+    learns.trial.recipe.distillation = config::Distillation::kSoft;
+    learns.trial.recipe.distillation_share = 1, learns.last_step = 1;
+    Recorder said;
+    training::Training(learns, said).run(said.stop);
+    EXPECT_THAT(said.logs, *wanted ? testing::Matcher<std::vector<std::string>>{Contains(HasSubstr(wanted))}
+                                   : Not(Contains(HasSubstr("the teacher"))));
+    return said.points["train/loss"].at(1);
+  };
+  const auto own = options().trial.data.mean;
+  const double same = taught_by("same.safetensors", own, "");
+  EXPECT_EQ(taught_by("unsaid.safetensors", {}, "as its student does, with mean [0.485, 0.456, 0.406]"), same)
+      << "of an older release: as it was";
+  EXPECT_NE(taught_by("other.safetensors", {0.1, 0.9, 0.1}, "with mean [0.1, 0.9, 0.1]"), same);
 }
 
 TEST_F(ChainedWeights, AFileThatSaysNoModelTeachesNobody) {
   const auto file = folder_.path() / "plain.safetensors";
   models::write_safetensors(file, {.tensors = training::read_weights(source.best_path), .metadata = {}});
-  EXPECT_THAT(error_of(student(file)), HasSubstr("does not say which model it is of"));
+  EXPECT_THAT(error_of(student(file)), HasSubstr("has no model description"));
 }
 
 TEST_F(ChainedWeights, AModelStartsFromACheckpointOfAnother) {
@@ -85,7 +115,14 @@ TEST_F(ChainedWeights, AModelStartsFromACheckpointOfAnother) {
   options.last_step = 1;
   BestRecorder events;
   training::Training(options, events).run(events.stop);
-  EXPECT_THAT(events.logs, testing::Contains(HasSubstr("starts from the weights last-of-it")));
+  EXPECT_THAT(events.logs, testing::Contains(testing::AllOf(HasSubstr("starts from the weights last-of-it"),
+                                                            testing::Not(HasSubstr("mean")))));
+  options.trial.data.mean = {0.5, 0.5, 0.5}, options.run_dir = new_folder();
+  BestRecorder other;
+  training::Training(options, other).run(other.stop);
+  EXPECT_THAT(other.logs, testing::Contains(
+                              HasSubstr("they were trained on images with mean [0.485, 0.456, 0.406] and std "
+                                        "[0.229, 0.224, 0.225], and this trial has others")));
 }
 
 }  // namespace

@@ -81,6 +81,28 @@ TEST_F(InferTest, GivesTheLogitsFeaturesLossAndGradientsOfTheModel) {
   EXPECT_THAT(output.at("feat.norm").sizes(), ElementsAre(2, 17, 48));
 }
 
+TEST(BatchInputTest, NormalisesByTheMeanAndDeviationOfTheData) {
+  const tasks::Batch batch{
+      .images = torch::full({1, 2, 2, 3}, 51, torch::kUInt8), .labels = torch::tensor({0}), .erased = {}};
+  const auto images =
+      tasks::BatchInput{torch::kCPU, {.mean = {0.5, 0.1, 0}, .std = {0.5, 0.2, 2}}}.images(batch);
+  const double expected[] = {-0.6, 0.5, 0.1};
+  for (int channel = 0; channel < 3; ++channel)
+    EXPECT_NEAR(images[0][channel][1][1].item<double>(), expected[channel], 1e-6) << channel;
+}
+
+TEST(RenormalisationTest, GivesTheSamePixelsAsAnotherModelExpectsThem) {
+  const config::DataConfig student{.mean = {0.5, 0.1, 0}, .std = {0.5, 0.2, 2}}, teacher;
+  const tasks::Batch batch{.images = torch::randint(256, {2, 4, 4, 3}, torch::kUInt8),
+                           .labels = torch::tensor({0, 1}),
+                           .erased = {}};
+  const auto given = tasks::BatchInput{torch::kCPU, student}.images(batch);
+  const auto seen = tasks::Renormalisation{student, teacher, torch::kCPU}(given);
+  EXPECT_TRUE(torch::allclose(seen, tasks::BatchInput{torch::kCPU, teacher}.images(batch), 1e-5, 1e-5));
+  EXPECT_EQ(seen.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE((tasks::Renormalisation{student, student, torch::kCPU}(given).is_same(given))) << "to the bit";
+}
+
 TEST_F(InferTest, InTrainingModeGivesTheBuffersAfterThePass) {
   const auto trial = trial_of(kXcit);
   const auto model = prepare(trial);

@@ -82,6 +82,44 @@ TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
   EXPECT_NEAR(lowered.loss_sum().item<double>() / 8, loss, 0.1);
 }
 
+TEST_F(LearnerTest, AddsUpTheNormOfItsGradientsBeforeTheyAreClipped) {
+  trial_.recipe.optimiser = config::Optimiser::kSgd, trial_.recipe.momentum = 0,
+  trial_.recipe.weight_decay = 0;
+  for (const double bound : {0.0, 1e-3}) {
+    trial_.recipe.clip_norm = bound;
+    auto learner = this->learner("fp32");
+    const auto before = learner.state().at("model.head.weight").clone();
+    learner.step(images_, targets_, 1.0);
+    const auto after_one = learner.gradients_sum().clone();
+    EXPECT_EQ(after_one[1].item<double>(), 1);
+    EXPECT_EQ(after_one[2].item<double>(), 0);
+    const double norm = after_one[0].item<double>();
+    const double moved = (learner.state().at("model.head.weight") - before).norm().item<double>();
+    EXPECT_GT(norm, 0.01);
+    if (bound > 0)
+      EXPECT_LE(moved, bound * 1.001) << "it is the gradient that is clipped, not what is said of it";
+    else
+      EXPECT_LT(moved, norm) << "a part of all";
+    learner.step(images_, targets_, 0);
+    EXPECT_EQ(learner.gradients_sum()[1].item<double>(), 2);
+    EXPECT_GT(learner.gradients_sum()[0].item<double>(), norm);
+  }
+}
+
+TEST_F(LearnerTest, CountsTheStepsThatHalfPrecisionLeavesOut) {
+  auto learner = this->learner("fp16");
+  const auto before = learner.state().at("model.head.weight").clone();
+  learner.state().at("scaler.scale").fill_(1e30);  // gradients of half precision overflow
+  for (int step = 0; step < 2; ++step) learner.step(images_, targets_, 1e-3);
+  EXPECT_TRUE(learner.state().at("model.head.weight").equal(before));
+  EXPECT_TRUE(learner.gradients_sum().equal(torch::tensor({0.0, 0.0, 2.0}, torch::kFloat64)));
+  learner.state().at("scaler.scale").fill_(1);
+  learner.step(images_, targets_, 1e-3);
+  EXPECT_FALSE(learner.state().at("model.head.weight").equal(before));
+  EXPECT_EQ(learner.gradients_sum()[1].item<double>(), 1);
+  EXPECT_GT(learner.gradients_sum()[0].item<double>(), 0);
+}
+
 /// How far the gradient of a step is from that in float32, relative to it, where the images come in so many
 /// parts.
 double error_of_gradient(const std::string& precision, std::int64_t parts) {

@@ -161,10 +161,44 @@ TEST(SgdTest, GoesWithoutMomentum) {
   EXPECT_EQ(model.matrix[0][0].item<float>(), 0.5f);
 }
 
+TEST(LayerDecayTest, LowersTheLearningRateFromTheHeadDown) {
+  for (const auto kind : {config::Optimiser::kSgd, config::Optimiser::kAdamW}) {
+    auto by_layer = recipe();
+    by_layer.optimiser = kind, by_layer.momentum = 0, by_layer.weight_decay = 0, by_layer.layer_decay = 0.5;
+    torch::nn::Module model;
+    training::NamedTensors weights;
+    // names as those of a ViT: two blocks, the norm goes with the second
+    auto patches = model.register_module("patch_embed", std::make_shared<torch::nn::Module>());
+    auto blocks = model.register_module("blocks", std::make_shared<torch::nn::Module>());
+    auto first = blocks->register_module("0", std::make_shared<torch::nn::Module>());
+    auto second = blocks->register_module("1", std::make_shared<torch::nn::Module>());
+    auto norm = model.register_module("norm", std::make_shared<torch::nn::Module>());
+    auto head = model.register_module("head", std::make_shared<torch::nn::Module>());
+    torch::Tensor loss = torch::zeros({});
+    for (const auto& part : {patches, first, second, norm, head})
+      loss = loss + part->register_parameter("weight", torch::ones({2, 2})).sum();
+    for (const auto& parameter : model.named_parameters())
+      weights.emplace_back(parameter.key(), parameter.value());
+    const auto optimiser = training::make_optimiser(model, weights, by_layer);
+    loss.backward();
+    optimiser->step(0.1);
+    const std::map<std::string, double> factors{{"patch_embed.weight", 0.125},
+                                                {"blocks.0.weight", 0.25},
+                                                {"blocks.1.weight", 0.5},
+                                                {"norm.weight", 0.5},
+                                                {"head.weight", 1.0}};
+    ASSERT_EQ(weights.size(), factors.size());
+    for (const auto& [name, weight] : weights)  // Adam's first step is of size 1, as these gradients are
+      EXPECT_NEAR(1 - weight[0][0].item<double>(), 0.1 * factors.at(name), 1e-6) << name;
+  }
+}
+
 TEST(ClipGradientsTest, BoundsTheJointNorm) {
   Small model;
   (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();
-  training::clip_gradients(weights_of(model), 1.0);
+  const auto norm = training::gradient_norm(weights_of(model));
+  EXPECT_NEAR(norm.item<double>(), std::sqrt(4 * 9 + 2 * 16), 1e-5);
+  training::clip_gradients(weights_of(model), norm, 1.0);
   double squares = 0;
   for (const auto& gradient : {model.matrix.grad(), model.bias.grad()})
     squares += gradient.square().sum().item<double>();

@@ -18,12 +18,31 @@ torch::Tensor sums(double loss, double correct, double images) {
   return torch::tensor({loss, correct, images, 10.0}, torch::kFloat64);
 }
 
+torch::Tensor gradients(double norms = 0, double steps = 0, double skipped = 0) {
+  return torch::tensor({norms, steps, skipped}, torch::kFloat64);
+}
+
+TEST(ProgressReportsTest, GradientsHaveTheirMeanNormAndStepsThatWereLeftOutAreCounted) {
+  Recorder whole, half;
+  training::ProgressReports reports{whole, torch::kCPU};
+  training::ProgressReports of_half{half, torch::kCPU, /*skips_steps=*/true};
+  reports.add(10, 0, sums(30, 5, 20), gradients(15, 10), 0.1);
+  of_half.add(10, 0, sums(30, 5, 20), gradients(12, 8, 2), 0.1);
+  of_half.add(11, 10, sums(30, 5, 20), gradients(0, 0, 1), 0.1);
+  reports.say_all(), of_half.say_all();
+  EXPECT_EQ(whole.points["train/grad_norm"], (std::map<std::int64_t, double>{{10, 1.5}}));
+  EXPECT_FALSE(whole.points.contains("train/skipped_steps"));
+  EXPECT_EQ(half.points["train/grad_norm"], (std::map<std::int64_t, double>{{10, 1.5}}))
+      << "a step without a finite norm has none";
+  EXPECT_EQ(half.points["train/skipped_steps"], (std::map<std::int64_t, double>{{10, 2}, {11, 1}}));
+}
+
 TEST(ProgressReportsTest, APointIsSaidWhenItsStepIsDone) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
   reports.begin();
-  reports.add(10, 0, sums(30, 5, 20), 0.1);
-  reports.add(20, 10, sums(10, 20, 20), 0.05);
+  reports.add(10, 0, sums(30, 5, 20), gradients(), 0.1);
+  reports.add(20, 10, sums(10, 20, 20), gradients(), 0.05);
   reports.say(9);
   EXPECT_TRUE(events.points.empty());
   reports.say(11);
@@ -39,7 +58,7 @@ TEST(ProgressReportsTest, TheSumsAreThoseOfTheirTime) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
   auto loss = sums(30, 5, 20);
-  reports.add(10, 0, loss, 0.1);
+  reports.add(10, 0, loss, gradients(), 0.1);
   loss.zero_();
   reports.say_all();
   EXPECT_EQ(events.points["train/loss"].at(10), 1.5);
@@ -70,10 +89,10 @@ TEST(ProgressReportsTest, WhatTheTimeWasSpentOnIsSaidOnce) {
   reports.begin();
   reports.count(20);
   reports.spend(Spent::kData, std::chrono::hours{1});  // more than there was: clocks may differ
-  reports.add(10, 0, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), gradients(), 0.1);
   reports.say_all();
   reports.count(20);
-  reports.add(20, 10, sums(30, 5, 20), 0.1);
+  reports.add(20, 10, sums(30, 5, 20), gradients(), 0.1);
   reports.say_all();
   ASSERT_EQ(events.points.size(), 2u);
   EXPECT_EQ(events.points[0].at("time/data"), 1);
@@ -94,7 +113,7 @@ TEST(ProgressReportsTest, TheRateIsThatOfAllTheTime) {
   const auto spent = std::chrono::steady_clock::now() - begun;
   reports.spend(training::ProgressReports::Spent::kEvaluation, spent);
   reports.count(20);
-  reports.add(10, 0, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), gradients(), 0.1);
   reports.say_all();
   const double seconds = std::chrono::duration<double>(spent).count();
   EXPECT_LE(events.points.at(0).at("images_per_s"), 20 / seconds) << "nothing is left out";
@@ -107,9 +126,9 @@ TEST(ProgressReportsTest, PointsThatAreSaidTogetherShareTheirTimeByTheirImages) 
   reports.begin();
   reports.spend(training::ProgressReports::Spent::kData, std::chrono::hours{1});
   reports.count(20);
-  reports.add(10, 0, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), gradients(), 0.1);
   reports.count(40);
-  reports.add(20, 10, sums(30, 5, 40), 0.1);
+  reports.add(20, 10, sums(30, 5, 40), gradients(), 0.1);
   std::this_thread::sleep_for(std::chrono::milliseconds{1});
   reports.say_all();
   const double longest = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -152,7 +171,8 @@ TEST_F(TimeOfATraining, HasCheckpointsAndWaitingForDataInItsSharesAndInItsRate) 
 TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTrainingWithTheFirstStepOfWhichThatIsSo) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
-  reports.add(7, 4, torch::tensor({double{NAN}, 0.0, 20.0, 3.0, 1.0}, torch::kFloat64), 0.1);  // of two ranks
+  reports.add(7, 4, torch::tensor({double{NAN}, 0.0, 20.0, 3.0, 1.0}, torch::kFloat64), gradients(),
+              0.1);  // of two ranks
   try {
     reports.say(7);
     ADD_FAILURE() << "it goes on";

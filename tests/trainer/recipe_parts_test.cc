@@ -32,7 +32,7 @@ TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
   const auto soft = 0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels);
   const auto smoothed = 0.9 * soft + 0.1 / 5;
   const auto expected = -(smoothed * logits.log_softmax(1)).sum(1).mean();
-  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), expected.item<double>(), 1e-12);
+  EXPECT_NEAR(tasks::loss_of({logits}, targets, recipe).item<double>(), expected.item<double>(), 1e-12);
 }
 
 TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
@@ -41,10 +41,10 @@ TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
   RecipeConfig recipe;
   recipe.distillation = config::Distillation::kHard, recipe.distillation_share = 0.25;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
-  const double own = tasks::loss_of(logits, targets, recipe).item<double>();
+  const double own = tasks::loss_of({logits}, targets, recipe).item<double>();
   targets.teacher = teacher;
   const double taught = torch::cross_entropy_loss(logits, teacher.argmax(1)).item<double>();
-  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
+  EXPECT_NEAR(tasks::loss_of({logits}, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
 }
 
 TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
@@ -57,9 +57,54 @@ TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
   targets.teacher = teacher;
   const auto p = (teacher / 3).softmax(1), q = (logits / 3).softmax(1);
   const double divergence = (p * (p / q).log()).sum().item<double>() * 9 / 20;
-  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), divergence, 1e-12);
+  EXPECT_NEAR(tasks::loss_of({logits}, targets, recipe).item<double>(), divergence, 1e-12);
   targets.teacher = logits;
-  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), 0, 1e-12);
+  EXPECT_NEAR(tasks::loss_of({logits}, targets, recipe).item<double>(), 0, 1e-12);
+}
+
+TEST(LossTest, OfEachClassByItselfIsTheOneOfItsTargets) {
+  torch::manual_seed(5);
+  const auto logits = torch::randn({4, 5}, torch::kDouble);
+  RecipeConfig recipe;
+  recipe.loss = config::Loss::kBinaryCrossEntropy, recipe.label_smoothing = 0.1;
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  const auto one_hot = [](const torch::Tensor& labels) {
+    return torch::one_hot(labels, 5).to(torch::kDouble);
+  };
+  const auto expected = [&](const torch::Tensor& wanted) {
+    return -(wanted * logits.sigmoid().log() + (1 - wanted) * (1 - logits.sigmoid()).log())
+                .mean()
+                .item<double>();
+  };
+  const auto loss = [&] { return tasks::loss_of({logits}, targets, recipe).item<double>(); };
+  EXPECT_NEAR(loss(), expected(0.9 * one_hot(targets.labels) + 0.1 / 5), 1e-12);
+  targets.other_labels = targets.labels.flip(0), targets.shares = torch::tensor({0.3, 0.7}, torch::kDouble);
+  EXPECT_NEAR(loss(),
+              expected(0.9 * (0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels)) + 0.1 / 5),
+              1e-12);
+  recipe.target_threshold = 0.2;
+  EXPECT_NEAR(loss(), expected(one_hot(targets.labels) + one_hot(targets.other_labels)), 1e-12)
+      << "both labels are there";
+  recipe.target_threshold = 0.5;
+  EXPECT_NEAR(loss(), expected(one_hot(targets.other_labels)), 1e-12);
+}
+
+TEST(LossTest, AHeadOfItsOwnLearnsFromTheTeacherAndTheOtherFromLabels) {
+  torch::manual_seed(6);
+  const models::Answers answers{torch::randn({4, 5}, torch::kDouble), torch::randn({4, 5}, torch::kDouble)};
+  RecipeConfig recipe;
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  EXPECT_NEAR(
+      tasks::loss_of(answers, targets, recipe).item<double>(),
+      torch::cross_entropy_loss((answers.logits + answers.distilled) / 2, targets.labels).item<double>(),
+      1e-12)
+      << "without a teacher it is the mean that learns";
+  recipe.distillation = config::Distillation::kHard, recipe.distillation_share = 0.25;
+  targets.teacher = torch::randn({4, 5}, torch::kDouble);
+  const double own = torch::cross_entropy_loss(answers.logits, targets.labels).item<double>(),
+               taught =
+                   torch::cross_entropy_loss(answers.distilled, targets.teacher.argmax(1)).item<double>();
+  EXPECT_NEAR(tasks::loss_of(answers, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
 }
 
 torch::Tensor numbered_images() {  // image i holds i everywhere
@@ -80,11 +125,11 @@ TEST(MixBatchTest, ABatchThatIsNotMixedHasTheSameLossToTheBitAsWithoutMixing) {
   auto images = numbered_images();
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   const auto logits = torch::randn({4, 5});
-  const auto plain = tasks::loss_of(logits, targets, RecipeConfig{});
+  const auto plain = tasks::loss_of({logits}, targets, RecipeConfig{});
   tasks::mix_batch({}, images, targets);
   EXPECT_TRUE(torch::equal(images, numbered_images()));
   EXPECT_TRUE(targets.other_labels.defined()) << "every step of a recipe takes the same operations";
-  EXPECT_TRUE(torch::equal(tasks::loss_of(logits, targets, RecipeConfig{}), plain));
+  EXPECT_TRUE(torch::equal(tasks::loss_of({logits}, targets, RecipeConfig{}), plain));
 }
 
 TEST(MixBatchTest, CutMixPutsARectangleOfTheOppositeImage) {

@@ -49,6 +49,8 @@ inline void demand_all(config::RecipeConfig& recipe) {
   recipe.mixing_alpha = 0.8;
   recipe.cutmix_alpha = 1, recipe.ema = 0.9, recipe.accumulate = 2, recipe.clip_norm = 1;
   recipe.label_smoothing = 0.1;
+  recipe.dropout = 0.1, recipe.position_dropout = 0.1, recipe.layer_decay = 0.8;
+  recipe.loss = config::Loss::kBinaryCrossEntropy, recipe.target_threshold = 0.2;
 }
 
 /// Thirty steps of a small model on drawn shapes.

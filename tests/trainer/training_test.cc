@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/training.h"
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/sha256.h"
 #include "config/document/trial_document.h"
 #include "tests/trainer/small_training.h"
@@ -287,6 +290,105 @@ TEST_F(TrainingTest, PartsOfABatchAddUpToTheBatch) {
   EXPECT_NEAR(at_once.points["train/loss"][3], in_parts.points["train/loss"][3], 1e-4);
 }
 
+TEST_F(TrainingTest, EndsWhenItsPatienceDoesAndGoesOnAsIfItHadNeverStopped) {
+  auto patient = options();
+  auto& recipe = patient.trial.recipe;
+  recipe.epochs = 20, recipe.eval_every = 0.2, recipe.lr = 1e-12;  // it learns nothing
+  recipe.patience = 3, recipe.patience_metric = "val/top1";
+  Recorder said;
+  EXPECT_TRUE(training::Training(patient, said).run(said.stop)) << "that is its end";
+  EXPECT_EQ(said.started.total_steps, 200);
+  EXPECT_EQ(said.newest_step, 8) << "the first evaluation, after 2 steps, and 3 that are no better";
+  EXPECT_EQ(said.points["val/top1"].size(), 4u);
+  EXPECT_EQ(said.points["train/loss"].size(), 8u);
+  EXPECT_NE(said.logs.back().find("ends at step 8 of 200: val/top1 was not better than"), std::string::npos)
+      << said.logs.back();
+  for (const std::int64_t stop_at : {2, 5, 7}) expect_goes_on_as(said, patient, stop_at);
+  Recorder again;
+  patient.resume = said.newest, patient.run_dir = new_folder();
+  EXPECT_TRUE(training::Training(patient, again).run(again.stop)) << "it is at its end already";
+  EXPECT_TRUE(again.points.empty());
+}
+
+TEST_F(TrainingTest, PatienceWaitsForWhatIsLowerWhereThatIsBetter) {
+  auto patient = options();
+  patient.trial.recipe.patience = 1, patient.trial.recipe.patience_metric = "val/loss";
+  Recorder said;
+  EXPECT_TRUE(training::Training(patient, said).run(said.stop));
+  const auto& loss = said.points["val/loss"];
+  ASSERT_EQ(loss.size(), 3u) << "every evaluation was better";
+  EXPECT_LT(loss.at(30), loss.at(20));
+  EXPECT_LT(loss.at(20), loss.at(10));
+}
+
+TEST_F(TrainingTest, SaysTheNormOfItsGradientsAndInHalfPrecisionHowManyStepsWereLeftOut) {
+  for (const bool is_half : {false, true}) {
+    auto run = options();
+    if (is_half) run.trial.recipe.precision = config::Precision::kFloat16;
+    Recorder said;
+    training::Training(run, said).run(said.stop);
+    EXPECT_EQ(said.points.contains("train/skipped_steps"), is_half);
+    ASSERT_EQ(said.points["train/grad_norm"].size(), 30u);
+    for (const auto& [step, norm] : said.points["train/grad_norm"]) EXPECT_GT(norm, 0) << step;
+  }
+}
+
+TEST_F(TrainingTest, AProfileIsATraceOfFiveStepsAndChangesNothing) {
+  Recorder plain, seen;
+  training::Training(options(), plain).run(plain.stop);
+  auto run = options();
+  run.profile = run.run_dir / "trace.json";
+  training::Training(run, seen).run(seen.stop);
+  EXPECT_EQ(plain.points, seen.points);
+  expect_same_weights(plain, seen);
+  std::map<std::string, int> calls;
+  const auto trace = nlohmann::json::parse(read_file(run.profile));
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.value("ph", "") == "X") {
+      ++calls[event.at("name")];
+      EXPECT_GE(event.at("dur").get<double>(), 0);
+    }
+  EXPECT_EQ(calls["training step"], 5);
+  EXPECT_EQ(calls["aten::_fused_adamw_"], 2 * 5) << "of two groups";
+  EXPECT_NE(seen.logs.front().find("profile of 5 steps: " + run.profile.string()), std::string::npos);
+  run.profile = run.run_dir / "none" / "trace.json";
+  EXPECT_THROW((training::Training{run, seen}), Error);
+}
+
+TEST_F(TrainingTest, AProfileOfAShortTrainingHasTheStepsThatThereWere) {
+  auto run = options();
+  run.profile = run.run_dir / "trace.json";
+  Recorder said;
+  said.stop_at = 5;
+  training::Training(run, said).run(said.stop);
+  const auto trace = nlohmann::json::parse(read_file(run.profile));
+  EXPECT_EQ(
+      std::ranges::count_if(trace.at("traceEvents"),
+                            [](const auto& event) { return event.value("name", "") == "training step"; }),
+      2);
+}
+
+TEST_F(TrainingTest, AProfileOfFewerStepsThanAreLeftOutHasThemAll) {
+  const auto steps_of = [&](std::int64_t last, std::int64_t stop_at) {
+    auto run = options();
+    run.profile = run.run_dir / "trace.json", run.last_step = last;
+    Recorder said;
+    said.stop_at = stop_at, said.stop = stop_at == 0;
+    training::Training(run, said).run(said.stop);
+    const auto trace =
+        nlohmann::json::parse(read_file(run.profile)).value("traceEvents", nlohmann::json::array());
+    return std::pair{std::ranges::count_if(
+                         trace, [](const auto& event) { return event.value("name", "") == "training step"; }),
+                     said.logs.empty() ? std::string{} : said.logs.back()};
+  };
+  for (const auto& [last, seen] : {std::pair{1, 1}, {3, 3}, {6, 5}}) {
+    const auto [steps, said] = steps_of(last, 1000);
+    EXPECT_EQ(steps, seen) << last;
+    EXPECT_THAT(said, testing::HasSubstr(fmt::format("profile of {} step", seen)));
+  }
+  EXPECT_THAT(steps_of(30, 0).second, testing::HasSubstr("no profile: the training ended before"));
+}
+
 TEST_F(TrainingTest, GradientDescentWithStepsTrains) {
   auto sgd = options();
   auto& recipe = sgd.trial.recipe;
@@ -334,6 +436,51 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
     EXPECT_THROW((training::Training{taught, said}), Error) << "another file of that name";
     EXPECT_NE(said.points["train/loss"], alone.points["train/loss"]);
     EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+  }
+}
+
+TEST_F(WeightsTest, ADistillationTokenLearnsFromTheTeacher) {
+  auto taught = options();
+  taught.trial.model = config::read_trial_or_throw(config::Json::parse(R"({
+      "model": {"family": "vit", "dim": 16, "depth": 1, "heads": 2, "patch": 8, "distillation_token": true},
+      "data": {"name": "shapes"}, "recipe": {"use": "demo"}})"))
+                           .model;
+  auto& recipe = taught.trial.recipe;
+  recipe.distillation = config::Distillation::kHard, recipe.teacher = "simple-vit-nano",
+  recipe.teacher_weights = "small";
+  taught.weights["small"] = teacher(options());
+  Recorder whole;
+  EXPECT_TRUE(training::Training(taught, whole).run(whole.stop));
+  EXPECT_TRUE(weights(whole).contains("model.head_dist.weight"));
+  EXPECT_LT(whole.points["train/loss"][30], whole.points["train/loss"][1]);
+  expect_goes_on_as(whole, taught, 13);
+}
+
+TEST_F(WeightsTest, NamesThatAPrefixHidesAreSaidToBeHidden) {
+  auto fine = options();
+  fine.trial.recipe.start_weights = "wrapped";
+  Recorder run, said;
+  training::Training(options(), run).run(run.stop);
+  models::TensorFile all, some;
+  for (const auto& [name, tensor] : weights(run))
+    if (name.starts_with("model.")) {
+      all.tensors.emplace("module." + name.substr(6), tensor);
+      some.tensors.emplace("net." + name.substr(6), tensor);
+    }
+  some.tensors.emplace("loss.weight", torch::ones({3}));
+  fine.weights["wrapped"] = folder_.path() / "wrapped.safetensors";
+  models::write_safetensors(fine.weights["wrapped"], all);
+  training::Training{fine, said};
+  EXPECT_NE(said.logs.front().find("names without their prefix module."), std::string::npos)
+      << said.logs.front();
+  models::write_safetensors(fine.weights["wrapped"], some);
+  try {
+    training::Training{fine, said};
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("names are the model's behind 'net.': expected them without it"), std::string::npos)
+        << what;
   }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT
 // [--watch|--sign-in]]. Says where it is on stdout and then does what each line of stdin tells it: `advance
-// STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `lengthen NAME` (its labels and metric
-// names), `print RUN` (colours and a bar to its log), `revoke`; ends with stdin. With --sign-in it is served
-// with TLS, and the token "abl_vera" lets vera in until `revoke`, with two open pages. Its heartbeat is
-// quick, so that a test need not wait for a slow one.
+// STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `long NAME` (5,000 rows), `lengthen NAME`
+// (its labels and metric names), `print RUN` (colours and a bar to its log), `chatter RUN` (40,000 lines),
+// `grow RUN POINTS`, `crowd NAME ROWS`, `hostile NAME` (its labels), `revoke`; ends with stdin. With
+// --sign-in it is served with TLS, and the token "abl_vera" lets vera in until `revoke`, with two open pages.
+// Its heartbeat is quick, so that a test need not wait for a slow one.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -86,13 +87,42 @@ int serve(const std::vector<std::string>& arguments) {
       demo.submit_incomplete(argument);
       publish(argument, 0);
     }
+    if (verb == "long") {
+      demo.submit_long(argument, 5000);
+      publish(argument, 0);
+    }
     if (verb == "lengthen") {
       demo.lengthen(argument);
       publish(argument, 0);
     }
+    if (verb == "crowd") {
+      int rows = 0;
+      words >> rows;
+      demo.submit_crowd(argument, rows);
+      publish(argument, 0);
+    }
+    if (verb == "hostile") {
+      demo.submit_diverged(argument);
+      demo.make_hostile(argument);
+      publish(argument, 0);
+    }
+    if (verb == "grow") {
+      std::uint32_t points = 0;
+      words >> points;
+      const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));
+      demo.grow(run, points);
+      publish(demo.kSweep, run);
+    }
     if (verb == "revoke") {
       door.revoked = true;
       server.look_who_is_there();
+    }
+    if (verb == "chatter") {
+      const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));
+      std::string text;
+      for (int i = 0; i < 40'000; ++i) text += fmt::format("{:06} all is as it was a line ago\n", i);
+      abl::storage::MetricStore{demo.db()}.append_log(run, text);
+      publish(demo.kSweep, run);
     }
     if (verb == "print") {
       const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));

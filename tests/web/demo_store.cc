@@ -68,6 +68,27 @@ const Row& row_of(const std::string& config) {
   throw Error{Code::kInternal, "no row has this configuration: " + config};
 }
 
+storage::Column top1_column() {
+  return {.name = "acc",
+          .heading = "top-1",
+          .kind = storage::Column::Kind::kMetric,
+          .source = "val/top1",
+          .take = protocol::Take::kLast,
+          .unit = protocol::Unit::kPercent,
+          .better = protocol::Better::kHigher,
+          .digits = 2};
+}
+
+storage::Column params_column() {
+  return {.name = "params",
+          .heading = "params",
+          .kind = storage::Column::Kind::kCount,
+          .source = "params.weights",
+          .unit = protocol::Unit::kMillion,
+          .better = protocol::Better::kLower,
+          .digits = 2};
+}
+
 }  // namespace
 
 DemoStore::DemoStore(const std::filesystem::path& file)
@@ -148,14 +169,7 @@ void DemoStore::submit(const std::string& name, int rows, int seeds, int priorit
   sweep.text = fmt::format(
       "ablate: 1\nname: {}\nbase:\n  model: {{preset: simple-vit-ti}}\n  data: {{name: shapes}}\nrows:\n",
       name);
-  sweep.columns = {{.name = "acc",
-                    .heading = "top-1",
-                    .kind = storage::Column::Kind::kMetric,
-                    .source = "val/top1",
-                    .take = protocol::Take::kLast,
-                    .unit = protocol::Unit::kPercent,
-                    .better = protocol::Better::kHigher,
-                    .digits = 2},
+  sweep.columns = {top1_column(),
                    {.name = "loss",
                     .heading = "loss",
                     .kind = storage::Column::Kind::kMetric,
@@ -163,13 +177,7 @@ void DemoStore::submit(const std::string& name, int rows, int seeds, int priorit
                     .take = protocol::Take::kLast,
                     .better = protocol::Better::kLower,
                     .digits = 3},
-                   {.name = "params",
-                    .heading = "params",
-                    .kind = storage::Column::Kind::kCount,
-                    .source = "params.weights",
-                    .unit = protocol::Unit::kMillion,
-                    .better = protocol::Better::kLower,
-                    .digits = 2},
+                   params_column(),
                    {.name = "share",
                     .heading = "sharing",
                     .kind = storage::Column::Kind::kSetting,
@@ -237,6 +245,103 @@ void DemoStore::submit_incomplete(const std::string& name) {
   }
 }
 
+void DemoStore::submit_crowd(const std::string& name, int rows) {
+  storage::NewSweep sweep{.name = name,
+                          .file = name + ".yaml",
+                          .text = "name: " + name + "\n",
+                          .canonical = "{}",
+                          .canonical_hash = sha256_hex(name),
+                          .baseline = "row-1",
+                          .seeds = {0},
+                          .priority = 1};  // before what waits
+  sweep.columns = {{.name = "loss",
+                    .heading = "loss",
+                    .kind = storage::Column::Kind::kMetric,
+                    .source = "val/loss",
+                    .take = protocol::Take::kLast,
+                    .better = protocol::Better::kLower}};
+  std::vector<storage::NewTrial> trials;
+  for (int i = 0; i < rows; ++i) {
+    const std::string id = fmt::format("row-{}", i);
+    sweep.rows.push_back({.id = id,
+                          .label = fmt::format("number {}", i),
+                          .set_json = "{}",
+                          .config_hash = sha256_hex(name + id)});
+    trials.push_back({.row = i,
+                      .config = config_of(kRows[0], 0),
+                      .config_hash = sha256_hex(name + id + "0"),
+                      .result_version = 1,
+                      .data = "shapes"});
+  }
+  storage::SweepStore{db_}.insert(sweep, trials, now_);
+  for (int i = 0; i < rows; ++i) {
+    const RunId run = start("anvil-1");
+    storage::Series series{.name = "val/loss"};
+    for (std::uint32_t step = 10; step <= kSteps; step += 10)
+      add_point(series, step, 1 + 0.01 * i + 100.0 / (step + 50), now_ + step * 1s);
+    storage::MetricStore{db_}.append(run, {series});
+    complete(run);
+  }
+}
+
+void DemoStore::make_hostile(const std::string& name) {
+  const auto sweep = storage::SweepStore{db_}.get(name).id;
+  db_.execute(
+      fmt::format("UPDATE sweep_row SET label = '<img src=x onerror=alert(1)> \u202e{}' WHERE sweep_id = {}",
+                  std::string(4000, 'w'), sweep));
+}
+
+void DemoStore::grow(RunId run, std::uint32_t points) {
+  constexpr const char* kName = "long";
+  const auto extents = storage::MetricStore{db_}.extents(run, {kName});
+  const std::uint32_t first = extents.empty() ? 0 : extents.at(0).steps.to + 1;
+  storage::Series series{.name = kName};
+  for (std::uint32_t step = first; step < first + points; ++step)
+    add_point(series, step, step == 70'000 ? -1 : step == 80'000 ? std::nan("") : step, now_);
+  storage::MetricStore{db_}.append(run, {series});
+}
+
+void DemoStore::submit_long(const std::string& name, int rows) {
+  constexpr int kOfAGroup = 1000, kTrained = 3;
+  storage::NewSweep sweep{.name = name,
+                          .file = "sweeps/" + name + ".yaml",
+                          .canonical = "{}",
+                          .canonical_hash = sha256_hex(name)};
+  sweep.baseline = "r0000";
+  sweep.priority = 2;  // before all else
+  sweep.seeds = {0};
+  sweep.columns = {top1_column(), params_column()};
+  storage::Transaction whole{db_, storage::Transaction::kImmediate};
+  std::vector<storage::NewTrial> trials;
+  for (int i = 0; i < rows; ++i) {
+    const std::string id = fmt::format("r{:04}", i), model = fmt::format(R"({{"row":{}}})", i);
+    storage::CountStore{db_}.insert(model, {{"params.weights", 1e6 + 1e4 * ((i * 7919) % rows)}});
+    sweep.rows.push_back({.id = id,
+                          .label = fmt::format("Variant {} of the model", i),
+                          .set_json = "{}",
+                          .config_hash = sha256_hex(name + id),
+                          .model = model,
+                          .paper = {},
+                          .group = fmt::format("Group {}", i / kOfAGroup)});
+    trials.push_back({.row = i,
+                      .seed_index = 0,
+                      .seed = 0,
+                      .config = config_of(kRows[1], i),
+                      .config_hash = sha256_hex(name + id + "0"),
+                      .result_version = 1,
+                      .data = "shapes"});
+  }
+  storage::SweepStore{db_}.insert(sweep, trials, now_);
+  for (int i = 0; i < kTrained; ++i) {
+    const RunId run = start("anvil-1");
+    storage::Series top1{.name = "val/top1"};
+    add_point(top1, kSteps, 70 + i, now_);
+    storage::MetricStore{db_}.append(run, {top1});
+    complete(run);
+  }
+  whole.commit();
+}
+
 void DemoStore::lengthen(const std::string& name) {
   const auto sweep = storage::SweepStore{db_}.get(name).id;
   db_.execute(fmt::format("UPDATE sweep_row SET label = label || ' ' || '{}' WHERE sweep_id = {}",
@@ -260,7 +365,7 @@ RunId DemoStore::start(const std::string& worker, std::uint32_t resumed_from_ste
   storage::TrialStore trials{db_};
   const auto trial = trials.get(queued().at(0));
   const auto lease =
-      trials.lease(trial.id, worker, worker.substr(0, worker.find('-')), now_, now_ + 24h).value();
+      trials.lease(trial.id, worker, worker.substr(0, worker.find('-')), now_, now_ + 24h, {0}).value();
   storage::TrialStore::Started started{
       .total_steps = kSteps,
       .data_fingerprint = sha256_hex("shapes"),

@@ -37,6 +37,16 @@ class DemoStore {
   void submit_incomplete(const std::string& name);
   /// Gives a sweep labels of 300 letters and headings of 80.
   void lengthen(const std::string& name);
+  /// A finished sweep of many rows of one seed each: row-0 ends lowest, the last highest.
+  void submit_crowd(const std::string& name, int rows);
+  /// Gives a sweep labels that would be harmful as HTML, long, or from right to left.
+  void make_hostile(const std::string& name);
+  /// Gives a run so many further points of the metric `long`, one at each step: its step, but for -1 at step
+  /// 70,000 and NaN at 80,000.
+  void grow(storage::RunId run, std::uint32_t points);
+  /// A sweep of so many rows by one seed, in groups of 1,000, that all wait but for the first three. The row
+  /// "r0000" is the baseline; params go up and down from row to row.
+  void submit_long(const std::string& name, int rows);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 

@@ -7,14 +7,23 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <list>
+#include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/gzip.h"
+#include "printing/selection.h"
+#include "printing/table.h"
 #include "storage/metric_store.h"
 #include "tests/exposition.h"
 #include "tests/web/demo_store.h"
 #include "tests/web/http_client.h"
+#include "views/comparison.h"
 #include "views/read.h"
+#include "views/views.h"
+#include "web/server/sse.h"
 #include "web/server/static_files.h"
 
 namespace abl::web {
@@ -22,6 +31,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
@@ -198,10 +208,80 @@ TEST_F(ServerTest, SendsALogFromAnOffsetOnAndSaysHowLongItIs) {
   EXPECT_EQ(none.body, "");
 }
 
+TEST_F(ServerTest, PrintsATableAsTheCommandLineDoes) {
+  const std::string address = "/api/v1/sweeps/msf-sharing/printed";
+  const auto table = views::table(demo_->db(), DemoStore::kSweep);
+  for (const auto& [name, format] : printing::kTableFormats) {
+    if (format == printing::TableFormat::kJson) continue;
+    const Reply reply = get(address + "?format=" + name);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.body, printing::render_table(table, format)) << name;
+  }
+  EXPECT_EQ(get(address).body, get(address + "?format=text").body);
+  const Reply latex = get(address + "?format=latex&caption=50%25&label=tab:msf");
+  EXPECT_EQ(latex.headers.at("content-type"), "text/x-tex; charset=utf-8");
+  EXPECT_EQ(latex.headers.at("content-disposition"), "attachment; filename=\"msf-sharing.tex\"");
+  EXPECT_THAT(latex.body, HasSubstr("\\caption{50\\%}\n\\label{tab:msf}\n"));
+  const Reply html = get(address + "?format=html");
+  EXPECT_EQ(html.headers.at("content-disposition"), "attachment; filename=\"msf-sharing.html\"")
+      << "a page of this origin would be of ours";
+  EXPECT_EQ(get(address, {{"If-None-Match", get(address).headers.at("etag")}}).status, 304);
+}
+
+TEST_F(ServerTest, PrintsWhatIsChosenOfATable) {
+  const std::string address = "/api/v1/sweeps/msf-sharing/printed";
+  auto table = views::table(demo_->db(), DemoStore::kSweep);
+  printing::select(table, {.sort = "-params", .without = {"share"}, .complete = true, .find = "msf"});
+  ASSERT_GT(table.rows_size(), 0);
+  ASSERT_LT(table.rows_size(), 7);
+  EXPECT_EQ(
+      get(address + "?format=markdown&sort=-params&without=share&complete=1&find=msf&columns=value").body,
+      printing::render_table(table, printing::TableFormat::kMarkdown, nullptr,
+                             {.shown = {protocol::Shown::kValue}, .flat = true}));
+  auto whole = views::table(demo_->db(), DemoStore::kSweep);
+  views::add_statistics(whole);
+  EXPECT_EQ(get(address + "?statistics=1").body,
+            printing::render_table(whole, printing::TableFormat::kText) + printing::statistics_text(whole));
+}
+
+TEST_F(ServerTest, RefusesToPrintWhatHasNoForm) {
+  const auto refused = [&](const std::string& query, const std::string& why) {
+    expect_error(get("/api/v1/sweeps/msf-sharing/printed?" + query), 400, "INVALID_ARGUMENT", why);
+  };
+  refused("format=json", "sweeps/NAME/table");
+  refused("format=latx", "did you mean 'latex'?");
+  refused("fromat=latex", "unknown parameter 'fromat'");
+  refused("format=csv&columns=value", "csv has all that there is");
+  refused("format=markdown&columns=valu", "did you mean 'value'?");
+  refused("format=markdown&statistics=1", "expected the format text or csv");
+  refused("format=markdown&caption=x", "expected the format latex or html");
+  refused("format=latex&label=a%7D%5Cinput%7Bx", "label: expected letters, digits and any of");
+  refused("sort=ac", "has no column 'ac'");
+  refused("without=params&without=%27%3B--", "has no column");
+  refused("complete=2", "complete: '2'");
+  refused("sort=acc&sort=params", "is given 2 times");
+  expect_error(get("/api/v1/sweeps/msf-sharin/printed"), 404, "NOT_FOUND", "msf-sharing");
+}
+
 TEST_F(ServerTest, ListsWorkers) {
   const auto workers = get("/api/v1/workers").json().at("workers");
   ASSERT_EQ(workers.size(), 3);
   EXPECT_EQ(workers[0].at("slots").size(), 1);
+}
+
+TEST_F(ServerTest, DescribesItself) {
+  const Reply reply = get("/api");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.headers.at("content-type"), "application/json");
+  EXPECT_EQ(reply.json().at("openapi"), "3.1.0");
+  for (const views::Read* read : views::all_reads()) {
+    std::string path = "/api/v1/" + std::string{read->path};
+    if (read->of) path.replace(path.find('*'), 1, "{" + std::string{read->of->name} + "}");
+    EXPECT_TRUE(reply.json().at("paths").contains(path)) << path;
+  }
+  EXPECT_EQ(get("/api", {{"If-None-Match", reply.headers.at("etag")}}).status, 304);
+  expect_error(get("/api?version=2"), 400, "INVALID_ARGUMENT", "this address takes none");
+  expect_error(get("/api/v1/whoami?who=1"), 400, "INVALID_ARGUMENT", "this address takes none");
 }
 
 TEST_F(ServerTest, NamesWhatIsNotThere) {
@@ -224,9 +304,17 @@ TEST_F(ServerTest, RefusesBadQueriesWithAReason) {
   expect_error(get("/api/v1/runs/0"), 400, "INVALID_ARGUMENT", "run: '0'");
   expect_error(get("/api/v1/runs?limit=-1"), 400, "INVALID_ARGUMENT", "limit: '-1'");
   expect_error(get("/api/v1/runs?swep=x"), 400, "INVALID_ARGUMENT", "expected sweep, trial, limit");
-  expect_error(get("/api/v1/metrics"), 400, "INVALID_ARGUMENT", "expected ?run=ID");
+  expect_error(get("/api/v1/metrics"), 400, "INVALID_ARGUMENT", "parameter 'run' is missing");
   expect_error(get("/api/v1/metrics?run=1&max_points=many"), 400, "INVALID_ARGUMENT", "max_points: 'many'");
   expect_error(get("/api/v1/runs/1/log?offset=1e3"), 400, "INVALID_ARGUMENT", "offset: '1e3'");
+  expect_error(get("/api/v1/search?query=stat:x"), 400, "INVALID_ARGUMENT", "did you mean 'state'?");
+  expect_error(get("/api/v1/search?sort=%ff"), 400, "INVALID_ARGUMENT", "sort: unknown key");
+  expect_error(get("/api/v1/search?query=acc%3E1;DROP%20TABLE%20trial"), 400, "INVALID_ARGUMENT",
+               "acc: invalid number");
+  expect_error(get("/api/v1/failures"), 400, "INVALID_ARGUMENT",
+               "expected either ?sweep=NAME or, for all sweeps, ?since=MS");
+  expect_error(get("/api/v1/failures?sweep=msf-sharin"), 404, "NOT_FOUND", "msf-sharing");
+  expect_error(get("/api/v1/overview?since=0"), 400, "INVALID_ARGUMENT", "this address takes none");
   expect_error(get("/api/v1/sweeps/%zz"), 400, "INVALID_ARGUMENT", "hexadecimal");
 }
 
@@ -297,6 +385,90 @@ TEST_F(ServerTest, AnAnswerHasItsBounds) {
   std::string many = "/api/v1/metrics?max_points=2";
   for (int i = 1; i <= 1001; ++i) many += "&run=" + std::to_string(i);
   expect_error(get(many), 400, "INVALID_ARGUMENT", "1001 runs: an answer has the metrics of 1000 at most");
+}
+
+TEST_F(ServerTest, ACurveIsWholeOrInBucketsThatSayWhatStandsBehindThem) {
+  const storage::RunId run = demo_->running().at(0);
+  storage::Series series{.name = "long"};
+  for (std::uint32_t step = 0; step < 100'000; ++step) {
+    series.steps.push_back(step);
+    series.values.push_back(step == 70'000   ? -7
+                            : step == 70'001 ? std::numeric_limits<double>::quiet_NaN()
+                                             : 1);
+    series.times_ms.push_back(step);
+  }
+  storage::MetricStore{demo_->db()}.append(run, {series});
+  const std::string target = "/api/v1/curves?name=long&width=100&run=" + std::to_string(run);
+  const auto whole = get(target).json().at("curves").at(0);
+  EXPECT_EQ(whole.at("said"), "100000");
+  EXPECT_EQ(whole.at("points"), 100'000);
+  EXPECT_EQ(whole.at("not_finite"), 1);
+  EXPECT_EQ(whole.at("bucket_steps"), 1024);
+  EXPECT_LE(whole.at("steps").size(), 500);
+  EXPECT_EQ(whole.at("steps").size(), whole.at("values").size());
+  EXPECT_TRUE(whole.at("times_ms").empty()) << "nobody asked for them";
+  const auto values = whole.at("values").get<std::vector<nlohmann::json>>();
+  EXPECT_THAT(values, testing::Contains(-7)) << "no spike is lost";
+  EXPECT_THAT(values, testing::Contains("NaN"));
+  EXPECT_EQ(whole.at("steps").front(), 0);
+  EXPECT_EQ(whole.at("steps").back(), 99'999);
+  const auto counts = whole.at("bucket_points").get<std::vector<std::uint32_t>>();
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0U), 100'000U);
+  EXPECT_EQ(whole.at("bucket_middles").size(), counts.size());
+  EXPECT_EQ(whole.at("bucket_means").size(), counts.size());
+
+  const auto part = get(target + "&from=69900&to=70099&times=1").json().at("curves").at(0);
+  EXPECT_EQ(part.at("bucket_steps"), 0) << "every point of the range is there";
+  EXPECT_EQ(part.at("points"), 200);
+  EXPECT_EQ(part.at("said"), "100000");
+  EXPECT_EQ(part.at("steps").size(), 200);
+  EXPECT_EQ(part.at("times_ms").at(0), "69900");
+  EXPECT_EQ(get(target + "&from=100000").json().at("curves").at(0).at("points"), 0) << "nothing new yet";
+}
+
+TEST_F(ServerTest, CurvesSayWhatTheirRunsStepsAre) {
+  const storage::RunId run = demo_->running().at(0);
+  const auto answer = get("/api/v1/curves?name=lr&run=" + std::to_string(run)).json();
+  EXPECT_EQ(answer.at("left_out"), 0);
+  ASSERT_EQ(answer.at("runs").size(), 1);
+  const auto& known = answer.at("runs").at(0);
+  EXPECT_EQ(known.at("run"), run);
+  const std::vector<std::pair<const char*, const char*>> each{{"steps_per_epoch", "why_no_epochs"},
+                                                              {"images_per_step", "why_no_images"},
+                                                              {"gpus", "why_no_gpu_time"}};
+  for (const auto& [value, why] : each)
+    EXPECT_NE(known.contains(value), known.at(why) != "") << "it is known, or why it is not: " << value;
+  EXPECT_GE(known.at("attempts").size(), 1u);
+}
+
+TEST_F(ServerTest, RunsWithTooManyPointsForOneReadAreLeftOutAndAskedForAgain) {
+  demo_->db().execute(
+      "UPDATE metric_summary SET count = 12000000, last_step = 12000000 WHERE metric_id = (SELECT id FROM "
+      "metric WHERE name = 'lr')");
+  const auto runs = demo_->running();
+  const auto [one, other] = std::pair{std::to_string(runs.at(0)), std::to_string(runs.at(1))};
+  const std::string target = "/api/v1/curves?name=lr&run=" + one;
+  const auto answer = get(target + "&run=" + other).json();
+  EXPECT_EQ(answer.at("left_out"), 1);
+  EXPECT_EQ(answer.at("runs").size(), 1);
+  EXPECT_EQ(get(target + "&to=1000&run=" + other).json().at("left_out"), 0) << "it is a matter of the range";
+  EXPECT_EQ(get(target).json().at("left_out"), 0) << "one run is always read";
+}
+
+TEST_F(ServerTest, CurvesHaveTheirBounds) {
+  const std::string run = "run=" + std::to_string(demo_->running().at(0));
+  expect_error(get("/api/v1/curves"), 400, "INVALID_ARGUMENT", "parameter 'run' is missing");
+  expect_error(get("/api/v1/curves?run=4000000"), 404, "NOT_FOUND", "4000000");
+  expect_error(get("/api/v1/curves?width=0&" + run), 400, "INVALID_ARGUMENT", "width: '0'");
+  expect_error(get("/api/v1/curves?width=10001&" + run), 400, "INVALID_ARGUMENT", "width: '10001'");
+  expect_error(get("/api/v1/curves?from=-1&" + run), 400, "INVALID_ARGUMENT", "from: '-1'");
+  expect_error(get("/api/v1/curves?from=9&to=8&" + run), 400, "INVALID_ARGUMENT", "to: 8 is before from: 9");
+  expect_error(get("/api/v1/curves?max_points=8&" + run), 400, "INVALID_ARGUMENT", "max_points");
+  std::string many = "/api/v1/curves?width=2";
+  for (int i = 1; i <= 1001; ++i) many += "&run=" + std::to_string(i);
+  expect_error(get(many), 400, "INVALID_ARGUMENT", "1001 runs: an answer has the curves of 1000 at most");
+  EXPECT_TRUE(get("/api/v1/curves?name=nothing&" + run).json().at("curves").empty());
+  EXPECT_TRUE(get("/api/v1/curves?name=%27%20OR%201&" + run).json().at("curves").empty());
 }
 
 TEST_F(ServerTest, AListOfRunsHasABoundOfMetricsToo) {
@@ -442,7 +614,49 @@ TEST_F(ServerTest, SendsHeadersThatKeepABrowserSafe) {
                       Not(HasSubstr("unsafe"))));
     EXPECT_EQ(reply.headers.at("x-content-type-options"), "nosniff");
   }
-  EXPECT_EQ(get("/api/v1/sweeps").headers.at("cache-control"), "no-store");
+  EXPECT_EQ(get("/api/v1/sweeps").headers.at("cache-control"), "private, no-cache");
+  EXPECT_EQ(get("/api/v1/none").headers.at("cache-control"), "no-store");
+}
+
+TEST_F(ServerTest, SendsWhatChangedAlone) {
+  const Reply first = get("/api/v1/workers");
+  const Reply again = get("/api/v1/workers", {{"If-None-Match", first.headers.at("etag")}});
+  EXPECT_EQ(again.status, 304);
+  EXPECT_EQ(again.body, "");
+  EXPECT_EQ(again.headers.at("etag"), first.headers.at("etag"));
+  EXPECT_EQ(get("/api/v1/workers", {{"If-None-Match", "\"another\""}}).status, 200);
+}
+
+TEST_F(ServerTest, TellsAPageWhatIsOtherThanBefore) {
+  const storage::RunId run = demo_->running().at(0);
+  const std::string address = "/api/v1/metrics?run=" + std::to_string(run);
+  const Reply first = get(address, {{"A-IM", "json-patch"}});
+  storage::Series series{.name = "val/loss"};
+  series.steps = {99'999};
+  series.values = {0.5};
+  series.times_ms = {1};
+  storage::MetricStore{demo_->db()}.append(run, {series});
+  const Reply next =
+      get(address,
+          {{"A-IM", "json-patch"}, {"If-None-Match", first.headers.at("etag")}, {"Accept-Encoding", "gzip"}});
+  EXPECT_EQ(next.status, 226);
+  EXPECT_EQ(next.headers.at("im"), "json-patch");
+  EXPECT_EQ(next.headers.at("content-type"), "application/json-patch+json");
+  const bool is_compressed = next.headers.contains("content-encoding");
+  const auto patch = nlohmann::json::parse(is_compressed ? gunzip(next.body, 1 << 20) : next.body);
+  EXPECT_EQ(nlohmann::json::parse(first.body).patch(patch), nlohmann::json::parse(get(address).body));
+}
+
+TEST_F(ServerTest, CompressesForWhoTakesIt) {
+  const std::string table = "/api/v1/sweeps/msf-sharing/table";
+  const Reply plain = get(table), compressed = get(table, {{"Accept-Encoding", "br, gzip"}});
+  EXPECT_EQ(compressed.headers.at("content-encoding"), "gzip");
+  EXPECT_EQ(compressed.headers.at("content-length"), std::to_string(compressed.body.size()));
+  EXPECT_EQ(gunzip(compressed.body, 64 << 20), plain.body);
+  EXPECT_LT(compressed.body.size(), plain.body.size() / 2);
+  const Reply head = HttpClient{server_->port()}.raw(
+      "HEAD " + table + " HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n", true);
+  EXPECT_EQ(head.headers.at("content-length"), compressed.headers.at("content-length"));
 }
 
 TEST_F(ServerTest, ServesTheAppAndSendsItOnlyOnce) {
@@ -466,7 +680,65 @@ TEST_F(ServerTest, TellsEveryStreamWhatWasPublished) {
   server_->publish({"msf \"sharing\"", 12});
   for (HttpClient* client : {&one, &two})
     EXPECT_TRUE(
-        client->read_until("event: change\ndata: {\"sweep\":\"msf \\\"sharing\\\"\",\"run\":12}\n\n"));
+        client->read_until("event: change\ndata: {\"sweep\":\"msf \\\"sharing\\\"\",\"run\":12}\nid: "));
+}
+
+/// The id of the last event in what a stream has sent.
+std::string last_id(const std::string& seen) {
+  const std::size_t at = seen.rfind("\nid: ") + 5;
+  return seen.substr(at, seen.find('\n', at) - at);
+}
+
+TEST_F(ServerTest, AStreamGoesOnBehindTheLastEventThatItsReaderHad) {
+  HttpClient first{server_->port()};
+  first.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(first.read_until("\nid: "));
+  server_->publish({"had", 1});
+  ASSERT_TRUE(first.read_until("\"had\",\"run\":1}\nid: "));
+  ASSERT_TRUE(first.read_until("\n\n"));
+  const std::string place = last_id(first.seen());
+  for (int i = 0; i < 3; ++i) server_->publish({"missed", 2});
+  server_->publish({"missed", 3});
+  ASSERT_TRUE(first.read_until("\"missed\",\"run\":3}"));
+  for (const std::string& how :
+       {"/api/v1/events?after=" + place + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "/api/v1/events HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: " + place + "\r\n\r\n"}) {
+    HttpClient again{server_->port()};
+    again.write("GET " + how);
+    EXPECT_TRUE(
+        again.read_until("event: change\ndata: {\"sweep\":\"missed\",\"run\":2}\n\n"
+                         "event: change\ndata: {\"sweep\":\"missed\",\"run\":3}\nid: "));
+    EXPECT_THAT(again.seen(), Not(HasSubstr("had")));
+  }
+}
+
+TEST_F(ServerTest, AReaderOfAnotherProcessOrOfLongAgoIsToldThatAnythingMayHaveChanged) {
+  for (const char* place : {"0-0", "12345678-1", "nonsense", "", "-1"}) {
+    HttpClient client{server_->port()};
+    client.write(std::string{"GET /api/v1/events?after="} + place + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_TRUE(client.read_until("data: {\"sweep\":\"\",\"run\":0}\nid: ")) << place;
+  }
+  HttpClient new_one{server_->port()};
+  new_one.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(new_one.read_until("\nid: "));
+  EXPECT_THAT(new_one.seen(), Not(HasSubstr("event: change"))) << "it has not read anything yet";
+  expect_error(get("/api/v1/events?since=1"), 400, "INVALID_ARGUMENT",
+               "unknown parameter 'since': expected after");
+}
+
+TEST(Changes, KeepsEachChangeOnceAndForgetsTheOldest) {
+  Changes changes;
+  const std::string start = changes.place();
+  for (int i = 0; i < 100'000; ++i) changes.add({"busy", 1});
+  EXPECT_EQ(changes.since(start), (std::set<storage::Change>{{"busy", 1}}));
+  for (std::uint32_t run = 0; run < Changes::kMost; ++run) changes.add({"many", run});
+  EXPECT_EQ(changes.since(start), (std::set<storage::Change>{storage::Change{}}));
+  const std::string place = changes.place();
+  EXPECT_THAT(changes.since(place), IsEmpty());
+  changes.add({"next", 7});
+  EXPECT_EQ(changes.since(place), (std::set<storage::Change>{{"next", 7}}));
+  EXPECT_EQ(changes.since(place + "0"), (std::set<storage::Change>{storage::Change{}})) << "of the future";
+  EXPECT_EQ(changes.since(place + "x"), (std::set<storage::Change>{storage::Change{}}));
 }
 
 TEST_F(ServerTest, AStreamThatHasNothingToSaySaysThatItLives) {
@@ -476,7 +748,7 @@ TEST_F(ServerTest, AStreamThatHasNothingToSaySaysThatItLives) {
   HttpClient client{server.port()};
   client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   for (int i = 0; i < 3; ++i)  // an event, which EventSource hands to the page; it never sees a comment
-    EXPECT_TRUE(client.read_until("event: heartbeat\ndata: {\"every_ms\":20}\n\n"));
+    EXPECT_TRUE(client.read_until("event: heartbeat\ndata: {\"every_ms\":20}\nid: "));
 }
 
 TEST_F(ServerTest, AStreamSaysAtOnceThatNothingCanBeStored) {
@@ -485,12 +757,12 @@ TEST_F(ServerTest, AStreamSaysAtOnceThatNothingCanBeStored) {
   Server server{slow};
   HttpClient client{server.port()};
   client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  ASSERT_TRUE(client.read_until("{\"every_ms\":3600000}\n\n"));
+  ASSERT_TRUE(client.read_until("{\"every_ms\":3600000}\nid: "));
   server.set_trouble("the disk is full");
   EXPECT_TRUE(client.read_until(
-      "event: heartbeat\ndata: {\"every_ms\":3600000,\"trouble\":\"the disk is full\"}\n\n"));
+      "event: heartbeat\ndata: {\"every_ms\":3600000,\"trouble\":\"the disk is full\"}\nid: "));
   server.set_trouble("");
-  EXPECT_TRUE(client.read_until("{\"every_ms\":3600000}\n\n"));
+  EXPECT_TRUE(client.read_until("{\"every_ms\":3600000}\nid: "));
 }
 
 TEST_F(ServerTest, ABurstOfTheSameChangeIsToldOnce) {

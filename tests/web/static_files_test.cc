@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "web/server/encoding.h"
+
 namespace abl::web {
 namespace {
 
@@ -15,8 +17,14 @@ constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag
                                    {"index.html", "<!doctype html>", R"("html-tag")"}};
 constexpr std::string_view kPages[] = {"runs/*", "sweeps", "sweeps/*", "workers"};
 
-Answer get(std::string_view address, std::string_view if_none_match = "", bool wants_page = false) {
-  return static_answer({kFiles, kPages}, parse_target(address), if_none_match, wants_page);
+Answer get(std::string_view address, bool wants_page = false) {
+  return static_answer({kFiles, kPages}, parse_target(address), wants_page);
+}
+/// As it is sent to who says that they have these tags.
+Answer sent(std::string_view address, std::string_view if_none_match) {
+  Answer answer = get(address);
+  encode(answer, taken_by("", if_none_match));
+  return answer;
 }
 
 TEST(StaticFiles, AnswerTheAppsOwnAddressesWithItsPage) {
@@ -41,12 +49,13 @@ TEST(StaticFiles, MayBeKeptForEverWhenTheirNameHasTheirHash) {
 TEST(StaticFiles, AreNotSentAgainToWhoHasThem) {
   EXPECT_THAT(get("/").headers, Contains(Pair("ETag", R"("html-tag")")));
   for (const char* tags : {R"("html-tag")", R"(W/"html-tag")", R"("other", "html-tag")", "*"}) {
-    const Answer answer = get("/", tags);
+    const Answer answer = sent("/", tags);
     EXPECT_EQ(answer.status, 304) << tags;
     EXPECT_EQ(answer.body, "") << tags;
     EXPECT_THAT(answer.headers, Contains(Pair("ETag", R"("html-tag")"))) << tags;
   }
-  EXPECT_EQ(get("/", R"("old-tag")").status, 200);
+  EXPECT_EQ(sent("/", R"("old-tag")").status, 200);
+  EXPECT_EQ(sent("/", R"("old-tag")").cache, "no-cache") << "as the file has it";
 }
 
 TEST(StaticFiles, AreFoundByTheirExactNameAlone) {
@@ -61,7 +70,7 @@ TEST(StaticFiles, AreFoundByTheirExactNameAlone) {
 
 TEST(StaticFiles, ShowABrowserThatThereIsNoSuchPage) {
   for (const char* address : {"/nothing", "/runs/1/2", "/sweepsx", "/%2e%2e/etc/passwd"}) {
-    const Answer answer = get(address, R"("html-tag")", true);
+    const Answer answer = get(address, true);
     EXPECT_EQ(answer.status, 404) << address;
     EXPECT_EQ(answer.type, "text/html; charset=utf-8") << address;
     EXPECT_EQ(answer.body, "<!doctype html>") << address;
@@ -69,10 +78,10 @@ TEST(StaticFiles, ShowABrowserThatThereIsNoSuchPage) {
 }
 
 TEST(StaticFiles, SayThatThePagesWereLeftOutOfTheBuild) {
-  const Answer answer = static_answer({}, parse_target("/"), "", true);
+  const Answer answer = static_answer({}, parse_target("/"), true);
   EXPECT_EQ(answer.status, 200);
   EXPECT_THAT(answer.body, HasSubstr("left out of this build"));
-  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), "", true).status, 404);
+  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), true).status, 404);
 }
 
 }  // namespace

@@ -55,7 +55,9 @@ constexpr std::array kMethods{"Sweeps/Validate",
                               "Depot/PushData",
                               "Depot/RemoveData",
                               "Depot/ListData",
-                              "Depot/RepinData"};
+                              "Depot/RepinData",
+                              "Sweeps/AdjustSweep",
+                              "Sweeps/CancelTrial"};
 
 /// A scheduler that is asked over a channel of this process.
 class Counter {

@@ -3,7 +3,7 @@
 
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "cli/grid.h"
+#include "printing/grid.h"
 #include "tests/fuzz/target.h"
 
 namespace abl::fuzz {
@@ -39,7 +39,7 @@ void read_labels(std::string_view bytes) {
   require(shown.starts_with(pieces.substr(0, std::min(pieces.size(), shown.size()))) ||
               pieces.starts_with(shown.substr(0, std::min(pieces.size(), shown.size()))),
           "pieces are shown as the whole");
-  cli::Grid grid{{{.heading = shown}, {.heading = "acc", .right_aligned = true, .least = 3, .rank = 1}}};
+  printing::Grid grid{{{.heading = shown}, {.heading = "acc", .right_aligned = true, .least = 3, .rank = 1}}};
   grid.add({shown, "1"});
   grid.add({"b", shown});
   for (const int width : {0, 20, 5}) {

@@ -12,9 +12,13 @@ class StoppedClock final : public Clock {
 };
 
 /// What a program that prints these bytes has said in the end, read in pieces of so many.
-std::string said(std::string_view bytes, std::size_t piece) {
+std::string said_of_trainer_output(std::string_view bytes, std::size_t piece) {
   static const StoppedClock kClock;
-  agent::TrainerOutput output{{.directory = "/runs/1/1", .host = "host", .log_end = 1000}, kClock};
+  agent::TrainerOutput output{{.directory = "/runs/1/1",
+                               .host = "host",
+                               .log_end = 1000,
+                               .sources = {{.patterns = {"e(?<epoch>\\S*) (?<acc>\\S*)"}}}},
+                              kClock};
   for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min(piece, rest.size())))
     output.read_stdout(rest.substr(0, piece));
   output.close();
@@ -22,6 +26,7 @@ std::string said(std::string_view bytes, std::size_t piece) {
   text += output.log_end();
   if (output.said_end()) text += output.said_end()->reason;
   (void)output.speaks_of_exhaustion();
+  text += output.lacks_metrics();
   const auto last = output.take_last({});
   for (const auto& series : last.series()) {
     require(series.steps_size() == series.values_size() && series.steps_size() == series.times_ms_size(),
@@ -36,7 +41,8 @@ std::string said(std::string_view bytes, std::size_t piece) {
 
 /// How a pipe cuts what a program prints must not matter.
 void read_trainer_output(std::string_view bytes) {
-  require(said(bytes, bytes.size() + 1) == said(bytes, 7), "pieces say what the whole says");
+  require(said_of_trainer_output(bytes, bytes.size() + 1) == said_of_trainer_output(bytes, 7),
+          "pieces say what the whole says");
 }
 
 }  // namespace abl::fuzz

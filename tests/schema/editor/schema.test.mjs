@@ -181,6 +181,8 @@ describe("what the parser refuses by a key or a value is refused", () => {
 describe("of the parser's own wrong files those are refused that one key or value makes wrong", () => {
   const folder = "tests/sweeps/fixtures/bad";
   const takeSeveral = new Set([
+    "command-metric-columns",
+    "command-metrics-last",
     "duplicate-row-id",
     "exclude-removes-all",
     "groups-do-not-divide",

@@ -1,48 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dashboard as people use it, in a real browser. SCREENSHOTS=folder keeps pictures of its pages.
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
 import {
   missing,
   openPage,
   settles,
   startBrowser,
   startDashboard,
+  useDashboard,
 } from "./fixture.mjs";
 import { takePictures } from "./pictures.mjs";
 
 const kScreenshots = process.env.SCREENSHOTS;
 
 describe("the dashboard", { skip: missing() }, () => {
-  let dashboard;
-  let browser;
-  before(async () => {
-    dashboard = await startDashboard();
-    browser = await startBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await dashboard?.stop();
-  });
+  const dashboard = useDashboard();
+  const { on, served } = dashboard;
 
-  /** Runs `steps` on a new page and expects a clean console. */
-  async function on(path, steps, options) {
-    const { page, problems } = await openPage(browser, options);
-    await page.goto(new URL(path, dashboard.url).href);
-    await steps(page);
-    assert.deepEqual(problems, [], "nothing went wrong in the page");
-    await page.context().close();
-  }
-
-  const served = async (path) =>
-    (await fetch(new URL(`/api/v1${path}`, dashboard.url))).json();
   const runningRun = async () =>
     `/runs/${(await served("/workers")).workers[0].runs[0]}`;
   const rowIds = (page) =>
     page.locator("table.ablation tbody .row-id").allTextContents();
 
   test("lists the sweeps and leads to one", () =>
-    on("/", async (page) => {
+    on("/sweeps", async (page) => {
       await page.getByRole("link", { name: "msf-sharing" }).click();
       await page
         .getByRole("heading", { level: 1, name: "msf-sharing" })
@@ -63,7 +46,7 @@ describe("the dashboard", { skip: missing() }, () => {
       assert.match(cells[0], /^\d+\.\d\d ± \d+\.\d\d$/);
       assert.equal(cells[0], cell.text, "the digits are the server's");
       assert.equal(cells[1], "2");
-      assert.match(cells[2], /^−\d+\.\d\d$/);
+      assert.match(cells[2], /^−\d+\.\d\d/);
       assert.equal(cells[3], "61.13");
       await page
         .getByRole("columnheader", { name: "paper: ImageNet, 100 epochs" })
@@ -300,7 +283,7 @@ describe("the dashboard", { skip: missing() }, () => {
 
   test("what a completed run lacks is said wherever its sweep is", async () => {
     await dashboard.tell("incomplete lacking");
-    await on("/", async (page) => {
+    await on("/sweeps", async (page) => {
       const line = page.getByRole("row").filter({ hasText: "lacking" });
       await line.getByText("incomplete").waitFor();
       await line.getByText("2/3, 1 missing").waitFor();
@@ -370,34 +353,130 @@ describe("the dashboard", { skip: missing() }, () => {
       );
   });
 
-  test("a log is read as a terminal would leave it", async () => {
+  test("a log is read as a terminal would leave it, searched and downloaded", async () => {
     const path = await runningRun();
+    const run = path.split("/").at(-1);
     await on(path, async (page) => {
       const log = page.getByRole("log");
       await log.getByText("data: 4000 images").waitFor();
-      await dashboard.tell(`print ${path.split("/").at(-1)}`);
-      await log.getByText("red alert").waitFor();
+      await dashboard.tell(`print ${run}`);
+      await log.locator(".ansi-bold.ansi-red", { hasText: "red" }).waitFor();
       const text = await log.innerText();
       assert.ok(
-        text.includes("all of it") &&
+        text.includes("red alert") &&
+          text.includes("all of it") &&
           !text.includes("60%") &&
           !text.includes("\u001b"),
         text,
       );
+      await page.getByRole("searchbox", { name: "Find" }).fill("RED aLert");
+      await page.getByText("1 of 1").waitFor();
+      assert.equal(
+        (await log.locator("mark[aria-current]").allTextContents()).join(""),
+        "red alert",
+      );
+      assert.equal(
+        new URL(page.url()).searchParams.get("find"),
+        "RED aLert",
+        "the address keeps it",
+      );
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: /^Download/ }).click(),
+      ]);
+      assert.equal(download.suggestedFilename(), `run-${run}.log`);
+      assert.equal(
+        readFileSync(await download.path(), "utf8"),
+        await (
+          await fetch(new URL(`/api/v1/runs/${run}/log`, dashboard.url))
+        ).text(),
+      );
+    });
+  });
+
+  test("a long log is read from any byte on, in parts that end where the next begins", async () => {
+    const path = (await runningRun()).replace(/\?.*/, "");
+    await dashboard.tell(`chatter ${path.split("/").at(-1)}`);
+    await on(`${path}?log=0`, async (page) => {
+      const log = page.getByRole("log");
+      const lines = async () => (await log.innerText()).trim().split("\n");
+      await log.getByText("data: 4000 images").waitFor();
+      const later = page.getByRole("link", { name: "Later" });
+      await settles(async () =>
+        assert.ok((await log.innerText()).length > 500_000),
+      );
+      const cut = (await lines()).at(-1);
+      await later.click();
+      const number = (line) => Number(line.slice(0, 6));
+      await settles(async () => assert.ok(number((await lines())[0]) > 10_000));
+      assert.equal(
+        number((await lines())[0]),
+        number(cut) + 1,
+        "no line is missing, and none is there twice",
+      );
+      await page.getByRole("link", { name: "End", exact: true }).click();
+      await settles(async () =>
+        assert.match((await lines()).at(-1), /^039999 /),
+      );
+      await page.getByRole("link", { name: "Earlier" }).click();
+      await page.waitForURL(/log=\d+/);
     });
   });
 
   test("an address that there is not shows the app's page, with status 404", async () => {
-    const { page } = await openPage(browser);
+    const { page } = await openPage(dashboard.browser);
     const answer = await page.goto(
-      new URL("/nothing/at/all", dashboard.url).href,
+      dashboard.at("/nothing/at/all").href,
     );
     assert.equal(answer.status(), 404);
     await page
       .getByRole("heading", { level: 1, name: "No such page" })
       .waitFor();
+    await page.goto(dashboard.at("/sweep/msf-sharing").href);
+    await page
+      .getByText("Did you mean")
+      .getByRole("link", { name: "/sweeps/msf-sharing" })
+      .click();
+    await page
+      .getByRole("heading", { level: 1, name: "msf-sharing" })
+      .waitFor();
     await page.context().close();
   });
+
+  test("keys lead about, and can be switched off", () =>
+    on("/sweeps", async (page) => {
+      const heading = (name) =>
+        page.getByRole("heading", { level: 1, name }).waitFor();
+      await page.getByRole("link", { name: "msf-sharing" }).waitFor();
+      await page.keyboard.press("g");
+      await page.keyboard.press("w");
+      await heading("Workers");
+      await page.keyboard.press("g");
+      await page.keyboard.press("s");
+      await heading("Sweeps");
+      await page.getByRole("link", { name: "msf-sharing" }).waitFor();
+      const focused = () =>
+        page.evaluate(() => document.activeElement.innerText);
+      await page.keyboard.press("j");
+      const first = await focused();
+      await page.keyboard.press("j");
+      assert.notEqual(await focused(), first);
+      await page.keyboard.press("k");
+      assert.equal(await focused(), first);
+      await page.keyboard.press("Enter");
+      await heading(first);
+      await page.keyboard.press("?");
+      const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+      await dialog.waitFor();
+      await dialog.getByRole("checkbox").uncheck();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "hidden" });
+      await page.keyboard.press("?");
+      await page.keyboard.press("g");
+      await page.keyboard.press("w");
+      assert.equal(await dialog.isVisible(), false);
+      await heading(first);
+    }));
 
   test("workers and what runs on them", () =>
     on("/workers", async (page) => {
@@ -409,9 +488,76 @@ describe("the dashboard", { skip: missing() }, () => {
       await page.getByRole("heading", { level: 1, name: /^Run \d+/ }).waitFor();
     }));
 
+  const streams = async () => {
+    const text = await (await fetch(new URL("/metrics", dashboard.url))).text();
+    return Number(/^ablate_http_event_streams (\d+)$/m.exec(text)[1]);
+  };
+  const aMoment = () => new Promise((over) => setTimeout(over, 1500));
+
+  test("eight tabs have one event stream, and all of them follow it", async () => {
+    await settles(async () => assert.equal(await streams(), 0));
+    const { page, problems } = await openPage(dashboard.browser);
+    const pages = [page];
+    while (pages.length < 8) pages.push(await page.context().newPage());
+    for (const tab of pages) {
+      await tab.goto(dashboard.at("/sweeps").href);
+      await tab.getByText("Live", { exact: true }).waitFor();
+    }
+    assert.equal(await streams(), 1);
+    await dashboard.tell("submit eight");
+    for (const tab of pages)
+      await tab.getByRole("link", { name: "eight", exact: true }).waitFor();
+    await pages.shift().close(); // the one that opened the stream
+    await dashboard.tell("submit seven");
+    for (const tab of pages)
+      await tab.getByRole("link", { name: "seven", exact: true }).waitFor();
+    assert.equal(await streams(), 1);
+    assert.deepEqual(problems, []);
+    await page.context().close();
+    await settles(async () => assert.equal(await streams(), 0));
+  });
+
+  test("without shared workers a tab has a stream of its own", async () => {
+    const { page, problems } = await openPage(dashboard.browser);
+    await page.addInitScript(() => delete window.SharedWorker);
+    await page.goto(dashboard.at("/sweeps").href);
+    await page.getByText("Live", { exact: true }).waitFor();
+    await dashboard.tell("submit alone");
+    await page.getByRole("link", { name: "alone", exact: true }).waitFor();
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
+  test("nothing is read twice at load, and nothing while nothing changes", async () => {
+    for (const path of [
+      "/",
+      "/sweeps",
+      "/sweeps/msf-sharing",
+      await runningRun(),
+      "/tables",
+      "/queue",
+      "/workers",
+    ]) {
+      const { page, asked } = await openPage(dashboard.browser);
+      const reads = () =>
+        asked
+          .map(({ pathname, search }) => pathname + search)
+          .filter((read) => !/^\/api\/v1\/(events|whoami)/.test(read));
+      await page.goto(dashboard.at(path).href);
+      await page.getByText("Live", { exact: true }).waitFor();
+      await settles(async () => assert.notEqual(reads().length, 0));
+      await aMoment();
+      const before = reads();
+      assert.equal(new Set(before).size, before.length, before.join("\n"));
+      await aMoment();
+      assert.deepEqual(reads(), before);
+      await page.context().close();
+    }
+  });
+
   test("what is not there is said in the server's words", async () => {
-    const { page } = await openPage(browser);
-    await page.goto(new URL("/sweeps/msf-sharin", dashboard.url).href);
+    const { page } = await openPage(dashboard.browser);
+    await page.goto(dashboard.at("/sweeps/msf-sharin").href);
     await page.getByRole("alert").getByText("msf-sharing").first().waitFor();
     await page.context().close();
   });
@@ -419,7 +565,7 @@ describe("the dashboard", { skip: missing() }, () => {
   test(
     "pictures of its pages",
     { skip: kScreenshots ? false : "SCREENSHOTS names no folder" },
-    () => takePictures(browser, dashboard.url, kScreenshots),
+    () => takePictures(dashboard.browser, dashboard.url, kScreenshots),
   );
 });
 
@@ -427,14 +573,15 @@ describe("a dashboard whose server is frozen", { skip: missing() }, () => {
   test("is not called live: nothing closes the connection, and nothing comes", async () => {
     const dashboard = await startDashboard();
     const browser = await startBrowser();
-    const { page } = await openPage(browser);
-    await page.goto(dashboard.url);
+    const { page, asked } = await openPage(browser);
+    await page.goto(new URL("/sweeps", dashboard.url).href);
     await page.getByText("Live", { exact: true }).waitFor();
     dashboard.freeze();
     await page.getByText(/No connection to the server since/).waitFor();
     await settles(async () =>
       assert.equal(await page.getByText("Live", { exact: true }).count(), 0),
     );
+    asked.length = 0;
     dashboard.thaw();
     await page.getByText("Live", { exact: true }).waitFor();
     await settles(async () =>
@@ -443,6 +590,13 @@ describe("a dashboard whose server is frozen", { skip: missing() }, () => {
         0,
       ),
     );
+    await new Promise((over) => setTimeout(over, 1500));
+    assert.ok(
+      !asked.some(({ pathname }) => pathname === "/api/v1/sweeps"),
+      "nothing changed: nothing is read again",
+    );
+    await dashboard.tell("submit afterwards");
+    await page.getByRole("link", { name: "afterwards" }).waitFor();
     await browser.close();
     await dashboard.stop();
   });
@@ -453,7 +607,7 @@ describe("a dashboard beside a writer", { skip: missing() }, () => {
     const dashboard = await startDashboard("0", "--watch");
     const browser = await startBrowser();
     const { page } = await openPage(browser);
-    await page.goto(dashboard.url);
+    await page.goto(new URL("/sweeps", dashboard.url).href);
     await page.getByRole("link", { name: "msf-sharing" }).waitFor();
     await dashboard.tell("submit later");
     await page.getByRole("link", { name: "later" }).waitFor();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dashboard with a store of its own, and Debian's chromium to look at it with.
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
 const kChromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -15,7 +17,7 @@ export function missing() {
   return existsSync(kChromium) ? false : `no browser at ${kChromium}: install chromium, or set CHROMIUM`;
 }
 
-/** The dashboard_fixture program: `url`, `tell(command)` which waits until it is done, `freeze()` and `thaw()`, `stop()`. */
+/** The dashboard_fixture program: `url`, its results file `store`, `tell(command)` which waits until it is done, `freeze()` and `thaw()`, `stop()`. */
 export async function startDashboard(...options) {
   const folder = mkdtempSync(join(tmpdir(), "ablate-browser-"));
   const child = spawn(process.env.DASHBOARD_FIXTURE, [join(folder, "results.db"), ...options], {
@@ -27,6 +29,7 @@ export async function startDashboard(...options) {
   if (!url) throw new Error("dashboard_fixture did not start");
   return {
     url,
+    store: join(folder, "results.db"),
     async tell(command) {
       child.stdin.write(`${command}\n`);
       return (await lines.next()).value;
@@ -56,7 +59,7 @@ export function startBrowser() {
   });
 }
 
-/** A page, and the list of everything that went wrong in it. */
+/** A page, the list of everything that went wrong in it, and the addresses below /api/v1 that it asked for. */
 export async function openPage(browser, options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1360, height: 900 },
@@ -70,7 +73,52 @@ export async function openPage(browser, options = {}) {
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) problems.push(message.text());
   });
-  return { page, problems };
+  const asked = [];
+  page.on("request", (request) => {
+    const address = new URL(request.url());
+    if (address.pathname.startsWith("/api/v1/")) asked.push(address);
+  });
+  return { page, problems, asked };
+}
+
+/**
+ * Runs `steps` on a new page and expects a clean console, but for what `expected` matches. `shown`: what to wait for on the page before;
+ * other options are the browser's.
+ */
+export async function visit(browser, address, steps, { expected = /^$/, shown, ...options } = {}) {
+  const { page, problems, asked } = await openPage(browser, options);
+  await page.goto(address.href);
+  if (shown) await page.locator(shown).first().waitFor();
+  await steps(page, asked);
+  const others = problems.filter((problem) => !expected.test(problem));
+  assert.deepEqual(others, [], "nothing went wrong in the page");
+  await page.context().close();
+}
+
+/** The console's line of an answer with status 4xx, for tests of what the server refuses. */
+export const kRefused = /status of 4\d\d/;
+
+/**
+ * A dashboard and a browser for the tests of a `describe`, started before them and stopped after: what startDashboard returns, and
+ * `browser`, `on(path, steps, options)`, which visits a page, `at(path)`, its address, and `served(path)`, what the API answers. `ready`:
+ * called with it before the tests; `shown`: as of `visit`, for all pages.
+ */
+export function useDashboard({ ready = async () => {}, shown } = {}) {
+  const dashboard = {
+    at: (path) => new URL(path, dashboard.url),
+    on: (path, steps, options = {}) => visit(dashboard.browser, dashboard.at(path), steps, { shown, ...options }),
+    served: async (path) => (await fetch(dashboard.at(`/api/v1${path}`))).json(),
+  };
+  before(async () => {
+    Object.assign(dashboard, await startDashboard());
+    dashboard.browser = await startBrowser();
+    await ready(dashboard);
+  });
+  after(async () => {
+    await dashboard.browser?.close();
+    await dashboard.stop?.();
+  });
+  return dashboard;
 }
 
 /** Runs `check`, which asserts at once what a page may still be drawing, until it passes; its last failure after 60 s. */

@@ -7,9 +7,10 @@ import { openPage, startBrowser } from "./fixture.mjs";
 export async function takePictures(browser, url, folder) {
   mkdirSync(folder, { recursive: true });
   const served = async (path) => (await fetch(new URL(`/api/v1${path}`, url))).json();
-  const pages = { sweeps: "/", workers: "/workers" };
+  const pages = { home: "/", sweeps: "/sweeps", tables: "/tables", queue: "/queue", workers: "/workers" };
   const [sweep] = (await served("/sweeps")).sweeps;
   if (sweep) pages.sweep = `/sweeps/${encodeURIComponent(sweep.name)}`;
+  if (sweep) pages.failures = `/sweeps/${encodeURIComponent(sweep.name)}/failures`;
   const [run] = (await served("/runs?limit=1")).runs;
   if (run) pages.run = `/runs/${run.id}`;
   for (const colorScheme of ["light", "dark"])

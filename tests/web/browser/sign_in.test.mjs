@@ -59,7 +59,7 @@ describe("signing in", { skip: missing() }, () => {
   test("says on an open page that the session has ended, and leads to the form", () =>
     on("/sign-in", async (page) => {
       await type(page, "abl_vera");
-      await heading(page, "Sweeps");
+      await heading(page, "Home");
       await page.locator(".live-live").waitFor();
       await dashboard.tell("revoke");
       const banner = page.getByRole("alert").filter({ hasText: "You are signed out: this token is revoked." });
@@ -73,7 +73,7 @@ describe("signing in", { skip: missing() }, () => {
   test("says on a page too many that it is not kept up to date, and why, until there is room", () =>
     on("/sign-in", async (page, at) => {
       await type(page, "abl_vera");
-      await heading(page, "Sweeps");
+      await heading(page, "Home");
       await page.locator(".live-live").waitFor();
       await page.evaluate(
         () =>
@@ -82,8 +82,10 @@ describe("signing in", { skip: missing() }, () => {
             window.second.onopen = open;
           }),
       );
-      const late = await page.context().newPage();
-      await late.goto(at("/workers"));
+      // tabs of one browser share a stream: it takes another
+      const { page: late } = await openPage(browser, { ignoreHTTPSErrors: true });
+      await late.goto(at("/sign-in?to=/workers"));
+      await type(late, "abl_vera");
       const banner = late.getByRole("status").filter({
         hasText: "This page is not kept up to date: 2 pages of this dashboard are open with this token",
       });
@@ -92,12 +94,30 @@ describe("signing in", { skip: missing() }, () => {
       await page.evaluate(() => window.second.close());
       await late.locator(".live-live").waitFor();
       await banner.waitFor({ state: "detached" });
+      await late.context().close();
+    }));
+
+  test("who signs in again in one tab is live in all of them", () =>
+    on("/sign-in", async (page, at) => {
+      await type(page, "abl_vera");
+      await heading(page, "Home");
+      await page.locator(".live-live").waitFor();
+      const other = await page.context().newPage();
+      await other.goto(at("/workers"));
+      await other.locator(".live-live").waitFor();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await heading(page, "Sign in to ablate");
+      await other.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();
+      await type(page, "abl_vera");
+      await heading(page, "Home");
+      await page.locator(".live-live").waitFor();
+      await other.locator(".live-live").waitFor();
     }));
 
   test("opens a link of another site for who is signed in", () =>
     on("/sign-in", async (page, at) => {
       await type(page, "abl_vera");
-      await heading(page, "Sweeps");
+      await heading(page, "Home");
       const other = createServer((_, answer) =>
         answer.writeHead(200, { "Content-Type": "text/html" }).end(`<a href="${at("/workers")}">workers</a>`),
       );
