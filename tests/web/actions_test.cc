@@ -234,11 +234,11 @@ TEST_F(ActionsTest, ItIsPostedAndNothingElseIs) {
 TEST_F(ActionsTest, ADashboardOfAResultsFileRefusesInOneLine) {
   start({}, false);
   const Reply reply = pause();
-  expect_error(reply, 405, "this dashboard shows a results file, and changes nothing");
+  expect_error(reply, 405, "this dashboard shows a results file, which is read-only");
   EXPECT_EQ(reply.headers.at("allow"), "GET, HEAD");
   const auto caller = HttpClient{server_->port()}.get("/api/v1/whoami").json();
   EXPECT_EQ(caller.at("may").size(), 0u);
-  EXPECT_EQ(caller.at("read_only"), "this dashboard shows a results file, and changes nothing");
+  EXPECT_EQ(caller.at("read_only"), "this dashboard shows a results file, which is read-only");
   EXPECT_EQ(HttpClient{server_->port()}.get("/api/v1/schema").status, 404);
 }
 

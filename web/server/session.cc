@@ -97,7 +97,7 @@ Answer not_served(const Request& request, const std::string& why, const char* al
 std::optional<Answer> action_objection(const Parser& parser, const Site& site) {
   const Request& request = parser.get();
   if (!site.actions.open())
-    return not_served(request, "this dashboard shows a results file, and changes nothing", "GET, HEAD");
+    return not_served(request, ActionDesk::kReadOnly, "GET, HEAD");
   if (request.method() != http::verb::post)
     return not_served(request, "what is to be done is posted", "POST");
   if (authorization_of(request).empty() && request["Sec-Fetch-Site"] != "same-origin")

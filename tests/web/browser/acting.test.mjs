@@ -292,7 +292,7 @@ describe("acting", { skip: kSkip }, () => {
     const url = await fleet.startReader();
     const { page } = await openPage(browser);
     await page.goto(new URL("/sweeps/study", url).href);
-    await page.getByText("Read only: this dashboard shows a results file, and changes nothing.").waitFor();
+    await page.getByText("Read only: this dashboard shows a results file, which is read-only.").waitFor();
     assert.equal(await page.getByRole("group", { name: "Actions on sweep study" }).count(), 0);
     assert.equal(await page.getByRole("link", { name: "New sweep" }).count(), 0);
     const refused = await page.evaluate(async () => {
@@ -303,7 +303,7 @@ describe("acting", { skip: kSkip }, () => {
       });
       return [answer.status, (await answer.json()).message];
     });
-    assert.deepEqual(refused, [405, "POST is not served: this dashboard shows a results file, and changes nothing"]);
+    assert.deepEqual(refused, [405, "POST is not served: this dashboard shows a results file, which is read-only"]);
     await page.goto(new URL("/submit", url).href);
     await page.getByText("You cannot submit here.").waitFor();
     await page.context().close();
