@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -183,11 +186,16 @@ grpc::ServerUnaryReactor* AccessService::ListAudit(Context* context,
                                                    ablate::v1::ListAuditResponse* response) {
   constexpr std::uint32_t kUsual = 100, kMost = 10'000;
   const std::uint32_t most = std::min(request->most() == 0 ? kUsual : request->most(), kMost);
+  constexpr auto kNewest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const storage::AuditFilter filter{
+      .before = static_cast<std::int64_t>(std::min<std::uint64_t>(request->before(), kNewest)),
+      .who = request->who(),
+      .what = request->what()};
   return after_commit(
       context, writer_, response,
-      [most](storage::Database& db) {
+      [most, filter](storage::Database& db) {
         ablate::v1::ListAuditResponse list;
-        for (const storage::AuditLine& line : TokenStore{db}.audit(most)) {
+        for (const storage::AuditLine& line : TokenStore{db}.audit(most, filter)) {
           auto* message = list.add_lines();
           *message->mutable_time() = views::to_proto(line.time);
           message->set_token(line.token);
@@ -195,6 +203,7 @@ grpc::ServerUnaryReactor* AccessService::ListAudit(Context* context,
           message->set_what(line.what);
           message->set_target(line.target);
           message->set_outcome(line.outcome);
+          message->set_key(static_cast<std::uint64_t>(line.key));
         }
         return list;
       },

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/enum_names.h"
 #include "base/nearest_name.h"
@@ -230,17 +231,25 @@ void TokenStore::note(const AuditLine& line) {
       .run();
 }
 
-std::vector<AuditLine> TokenStore::audit(std::int64_t most) const {
+std::vector<AuditLine> TokenStore::audit(std::int64_t most, const AuditFilter& filter) const {
   return db_
-      .prepared("SELECT time_ms, token, who, what, target, outcome FROM audit ORDER BY id DESC LIMIT :most")
+      .prepared(R"sql(
+      SELECT id, time_ms, token, who, what, target, outcome FROM audit
+      WHERE id < :before AND (:who = '' OR who = :who)
+        AND (:what = '' OR what = :what OR what = :what || ' (dashboard)')
+      ORDER BY id DESC LIMIT :most)sql")
+      .bind(":before", filter.before > 0 ? filter.before : std::numeric_limits<std::int64_t>::max())
+      .bind(":who", filter.who)
+      .bind(":what", filter.what)
       .bind(":most", most)
       .all([](const Statement& row) {
-        return AuditLine{.time = row.time(0),
-                         .token = row.text(1),
-                         .who = row.text(2),
-                         .what = row.text(3),
-                         .target = row.text(4),
-                         .outcome = row.text(5)};
+        return AuditLine{.time = row.time(1),
+                         .token = row.text(2),
+                         .who = row.text(3),
+                         .what = row.text(4),
+                         .target = row.text(5),
+                         .outcome = row.text(6),
+                         .key = row.integer(0)};
       });
 }
 

@@ -58,6 +58,14 @@ struct AuditLine {
   std::string what;    ///< the request
   std::string target;  ///< sweep, worker or token
   std::string outcome{"ok"};
+  std::int64_t key = 0;  ///< a newer line has a greater one; given when it is stored
+};
+
+/// Which lines of the audit.
+struct AuditFilter {
+  std::int64_t before = 0;  ///< those older than the line of this key; 0: from the newest on
+  std::string who;          ///< of this name alone; empty: of everybody
+  std::string what;         ///< this request alone, from a dashboard or not; empty: every one
 };
 
 /// Tokens, and what was done with them.
@@ -91,8 +99,8 @@ class TokenStore {
   std::vector<TokenDigest> digests() const;  ///< of all
 
   void note(const AuditLine& line);
-  /// The newest, newest first.
-  std::vector<AuditLine> audit(std::int64_t most) const;
+  /// The newest that the filter lets through, newest first. Looks at all kMostAuditLines at most.
+  std::vector<AuditLine> audit(std::int64_t most, const AuditFilter& filter = {}) const;
 
  private:
   Database& db_;

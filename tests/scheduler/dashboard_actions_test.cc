@@ -132,16 +132,15 @@ TEST_F(DashboardActionsTest, ErrorsAreTheServices) {
 
 TEST_F(DashboardActionsTest, WhatIsNoRequestIsRefusedWithTheNearestName) {
   expect_error(act("PauseSweeps", json::object()), 404, "did you mean 'PauseSweep'?");
-  expect_error(act(std::string(1000, 'x'), json::object()), 404, "is nothing that can be done here");
+  expect_error(act(std::string(1000, 'x'), json::object()), 404, "unknown action");
   expect_error(act("PauseSweep", {{"swep", "study"}}), 400, "did you mean 'sweep'?");
   expect_error(act_text("PauseSweep", "sweep=study"), 400, "this is not JSON");
   expect_error(act_text("PauseSweep", std::string(1000, '[')), 400, "nested more than");
 }
 
-TEST_F(DashboardActionsTest, NoTokenIsMadeThereAndNoSweepRemoved) {
-  for (const char* method :
-       {"CreateToken", "RevokeToken", "RemoveSweep", "Session", "Access.CreateToken", ""})
-    expect_error(act(method, json::object()), 404, "is nothing that can be done here");
+TEST_F(DashboardActionsTest, NoSweepIsRemovedThere) {
+  for (const char* method : {"RemoveSweep", "Session", "Join", "Access.CreateToken", ""})
+    expect_error(act(method, json::object()), 404, "unknown action");
 }
 
 TEST_F(DashboardActionsTest, ARoleMayDoWhatItMayOverGrpc) {
@@ -157,6 +156,46 @@ TEST_F(DashboardActionsTest, ARoleMayDoWhatItMayOverGrpc) {
   EXPECT_THAT(may(sue), AllOf(Contains("Submit"), Contains("CancelTrial"), Not(Contains("DrainWorker"))));
   EXPECT_THAT(may(ada), Contains("DrainWorker"));
   EXPECT_EQ(may({}).size(), may(ada).size()) << "this machine's user";
+}
+
+TEST_F(DashboardActionsTest, AnAdminMakesAndRevokesTokensThere) {
+  const auto sue = holder(TOKEN_ROLE_SUBMITTER, "sue"), ada = holder(TOKEN_ROLE_ADMIN, "ada");
+  const access::Token token = access::Token::make();
+  const json request{
+      {"id", token.id()}, {"sha256", token.digest()}, {"role", "TOKEN_ROLE_VIEWER"}, {"name", "vic"}};
+  expect_error(act("CreateToken", request, sue), 403, "it needs role admin");
+  expect_error(act("ListTokens", json::object(), sue), 403, "it needs role admin");
+  const web::Answer made = act("CreateToken", request, ada);
+  ASSERT_EQ(made.status, 200) << made.body;
+  EXPECT_EQ(json::parse(made.body).at("made_by"), "ada");
+  const web::Answer listed = act("ListTokens", json::object(), ada);
+  EXPECT_THAT(listed.body, HasSubstr(token.id()));
+  EXPECT_THAT(made.body + listed.body, Not(HasSubstr(token.digest()))) << "its digest stays there";
+  EXPECT_EQ(json::parse(act("RevokeToken", {{"id", token.id()}}, ada).body).at("why_not"),
+            "this token is revoked");
+}
+
+TEST_F(DashboardActionsTest, WhoRevokesTheirOwnTokenIsAnsweredAndOut) {
+  const auto ada = holder(TOKEN_ROLE_ADMIN, "ada");
+  EXPECT_EQ(act("RevokeToken", {{"id", ada->token}}, ada).status, 200);
+  expect_error(act("ListTokens", json::object(), ada), 401, "this token is revoked");
+}
+
+TEST_F(DashboardActionsTest, AnAdminReadsTheAuditThere) {
+  const auto sue = holder(TOKEN_ROLE_SUBMITTER, "sue"), ada = holder(TOKEN_ROLE_ADMIN, "ada");
+  submit("study");
+  act("PauseSweep", {{"sweep", "study"}}, sue);
+  expect_error(act("ListAudit", json::object(), sue), 403, "it needs role admin");
+  audit(5);  // all of it is stored
+  const json lines = json::parse(act("ListAudit", {{"who", "sue"}, {"most", 1}}, ada).body).at("lines");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].at("what"), "ListAudit (dashboard)");
+  const json older =
+      json::parse(act("ListAudit", {{"who", "sue"}, {"before", lines[0].at("key")}}, ada).body).at("lines");
+  ASSERT_EQ(older.size(), 1u);
+  EXPECT_EQ(older[0].at("what"), "PauseSweep (dashboard)");
+  EXPECT_EQ(older[0].at("target"), "study");
+  EXPECT_EQ(json::parse(act("ListAudit", {{"what", "Submit"}}, ada).body).at("lines").size(), 1u);
 }
 
 TEST_F(DashboardActionsTest, WhoSubmitsOwnsIt) {

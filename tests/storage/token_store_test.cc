@@ -8,6 +8,7 @@ namespace abl::storage {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -138,6 +139,28 @@ TEST_F(TokenStoreTest, TheAuditKeepsItsNewestLinesAndShortensLongOnes) {
   ASSERT_EQ(lines.size(), 2u) << "the first is gone";
   EXPECT_EQ(lines[0].who, "ada");
   EXPECT_EQ(lines[0].outcome, "refused");
+}
+
+TEST_F(TokenStoreTest, TheAuditIsReadByPersonRequestAndPage) {
+  for (const char* what : {"Submit", "CancelSweep (dashboard)", "CancelSweep"})
+    for (const char* who : {"ada", "vic"}) tokens.note({.time = now, .who = who, .what = what});
+  const auto read = [&](std::int64_t most, const AuditFilter& filter) {
+    std::vector<std::string> lines;
+    for (const AuditLine& line : tokens.audit(most, filter)) lines.push_back(line.who + " " + line.what);
+    return lines;
+  };
+  EXPECT_THAT(read(10, {.who = "ada"}),
+              ElementsAre("ada CancelSweep", "ada CancelSweep (dashboard)", "ada Submit"));
+  EXPECT_THAT(read(10, {.what = "CancelSweep"}),
+              ElementsAre("vic CancelSweep", "ada CancelSweep", "vic CancelSweep (dashboard)",
+                          "ada CancelSweep (dashboard)"))
+      << "wherever it was asked for";
+  EXPECT_THAT(read(10, {.who = "vic", .what = "Submit"}), ElementsAre("vic Submit"));
+  EXPECT_THAT(read(10, {.who = "eve"}), IsEmpty());
+  const auto first = tokens.audit(2, {.who = "ada"});
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_GT(first[0].key, first[1].key);
+  EXPECT_THAT(read(2, {.before = first[1].key, .who = "ada"}), ElementsAre("ada Submit"));
 }
 
 TEST_F(TokenStoreTest, AnArchiveHasNeitherTokensNorTheAudit) {
