@@ -18,16 +18,15 @@ const kPages = Object.entries(import.meta.glob<{ page: Page }>("./pages/**/page.
 );
 /** Pages in the top bar, in order. */
 const kBar = kPages
-  .flatMap(({ folders, page: { nav, title } }) =>
-    nav !== undefined && typeof title === "string" ? [{ path: `/${folders.join("/")}`, nav, title }] : [],
+  .flatMap(({ folders, page: { nav, title, key } }) =>
+    nav !== undefined && typeof title === "string"
+      ? [{ path: `/${folders.join("/")}`, nav, title, key: key ?? title[0]!.toLowerCase() }]
+      : [],
   )
   .sort((a, b) => a.nav - b.nav);
 const kHome = kBar[0]!.path;
-/** "g" and the first letter of its title. */
-const kKeys = [
-  ...kBar.map(({ path, title }) => ({ key: title[0]!.toLowerCase(), path, title })),
-  { key: "n", path: "/submit", title: "New sweep" },
-];
+/** "g" and a letter open a page. */
+const kKeys = [...kBar, { key: "n", path: "/submit", title: "New sweep" }];
 
 export function App() {
   const address = useAddress();

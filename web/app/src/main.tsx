@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { App } from "./app";
 import { live } from "./live/live";
+import { keepPlaces } from "./scroll";
 import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/pages.css";
@@ -9,6 +10,8 @@ import "./styles/acting.css";
 import "./styles/curves.css";
 import "./styles/decisions.css";
 import "./styles/table.css";
+import "./styles/settings.css";
 
+keepPlaces();
 live.start();
 render(<App />, document.getElementById("app")!);

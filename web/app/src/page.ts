@@ -10,6 +10,8 @@ export interface Page {
   title: string | ((id: string) => string);
   /** Its place in the bar at the top, from 0, named as its title; the first is at / as well. Without: it is reached by links. */
   nav?: number;
+  /** Of a page in the bar: the letter behind "g", if not the first one of its title. */
+  key?: string;
   /** Which of the bar's pages it belongs to, if not the one of its first folder. */
   under?: string;
   /** Whether there can be such a thing, where not every id will do. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { arrive, leave, newEntry } from "./scroll";
 
 const kMoved = "ablate:moved";
 
@@ -23,11 +24,11 @@ export function useAddress(): URL {
 /** `replace`: Back does not return to the present address; for changes with each key typed. */
 export function navigate(href: string, how: "push" | "replace" = "push"): void {
   const before = location.pathname;
-  if (how === "push") history.pushState(null, "", href);
-  else history.replaceState(null, "", href);
+  leave();
+  if (how === "push") history.pushState(newEntry(), "", href);
+  else history.replaceState(history.state, "", href);
   window.dispatchEvent(new Event(kMoved));
-  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
-  else if (location.pathname !== before) window.scrollTo(0, 0);
+  arrive(location.pathname !== before);
 }
 
 /** The present address with some query parameters set: once, once for each of several values, or not at all where it is null. */

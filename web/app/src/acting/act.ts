@@ -3,9 +3,14 @@ import { post } from "../api";
 import type {
   AdjustSweepRequest,
   CancelTrialRequest,
+  CreateTokenRequest,
   DrainWorkerRequest,
   ExtendSweepRequest,
   ExtendSweepResponse,
+  ListAuditRequest,
+  ListAuditResponse,
+  ListTokensRequest,
+  ListTokensResponse,
   ListWorkersResponse,
   PauseSweepRequest,
   PlanRequest,
@@ -13,11 +18,13 @@ import type {
   ResumeSweepRequest,
   RetrySweepRequest,
   RetrySweepResponse,
+  RevokeTokenRequest,
   SubmitRequest,
   SubmitResponse,
   SweepPlan,
   SweepRequest,
   SweepSummary,
+  TokenInfo,
   ValidateRequest,
   ValidateResponse,
 } from "../generated/ablate";
@@ -36,6 +43,10 @@ interface Methods {
   RetrySweep: [RetrySweepRequest, RetrySweepResponse];
   RenameSweep: [RenameSweepRequest, SweepSummary];
   DrainWorker: [DrainWorkerRequest, ListWorkersResponse];
+  ListTokens: [ListTokensRequest, ListTokensResponse];
+  CreateToken: [CreateTokenRequest, TokenInfo];
+  RevokeToken: [RevokeTokenRequest, TokenInfo];
+  ListAudit: [ListAuditRequest, ListAuditResponse];
 }
 export type Method = keyof Methods;
 

@@ -24,10 +24,13 @@ function watch(panel: HTMLElement | null): void {
   if (panel.firstElementChild) sizes.observe(panel.firstElementChild);
 }
 
-/** A panel that scrolls if its content is too large for it: only then is it a stop for the keyboard, named after its table. */
-export function ScrollPanel(props: { class?: string; children: ComponentChildren }) {
+/**
+ * A panel that scrolls if its content is too large for it: only then is it a stop for the keyboard, named after its table. `name`: Back
+ * returns to where it was scrolled to.
+ */
+export function ScrollPanel(props: { class?: string; name?: string; children: ComponentChildren }) {
   return (
-    <div class={`panel scroll ${props.class ?? ""}`} ref={watch}>
+    <div class={`panel scroll ${props.class ?? ""}`} data-scroll={props.name} ref={watch}>
       {props.children}
     </div>
   );
@@ -51,7 +54,7 @@ interface TableProps {
 /** A table in a panel of its own. */
 export function TablePanel({ caption, titled, tall, head, subhead, children, ...props }: TableProps) {
   return (
-    <ScrollPanel class={`${tall ? "tall" : ""} ${titled ? "titled-table" : ""}`}>
+    <ScrollPanel class={`${tall ? "tall" : ""} ${titled ? "titled-table" : ""}`} name={caption}>
       <table class={`wide ${props.class ?? ""}`}>
         {titled ? (
           <caption>

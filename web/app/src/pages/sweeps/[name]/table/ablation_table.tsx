@@ -54,6 +54,7 @@ export function AblationTable(props: Props) {
   return (
     <div
       class="panel scroll tall lines"
+      data-scroll="table"
       ref={box}
       {...(isLong && { tabIndex: 0, role: "region", "aria-label": "Rows of the ablation table" })}
     >
