@@ -11,6 +11,7 @@ import "./styles/curves.css";
 import "./styles/decisions.css";
 import "./styles/table.css";
 import "./styles/settings.css";
+import "./styles/design.css";
 
 keepPlaces();
 live.start();

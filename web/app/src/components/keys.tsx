@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { keep, kept } from "../kept";
-import { navigate } from "../router";
+import { Link, navigate } from "../router";
 
 /** Letters alone do something only where this is not set: who dictates, or steps on keys, switches them off. */
 const kOff = "ablate:keys-off";
@@ -86,6 +86,9 @@ export function Keys({ pages }: { pages: { key: string; path: string; title: str
           <Key keys={["Esc"]} does="Leave a field, close this" />
           <Key keys={["?"]} does="This list" />
         </dl>
+        <p onClick={() => dialog.current?.close()}>
+          <Link href="/design">What these pages are made of</Link>
+        </p>
         <form method="dialog">
           <label>
             <input
