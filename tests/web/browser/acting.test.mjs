@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people do from the pages, with a real scheduler and worker. SCREENSHOTS=folder keeps pictures.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { missing, openPage, settles, startBrowser, visit } from "./fixture.mjs";
@@ -322,13 +322,8 @@ describe("acting with a role", { skip: kSkip }, () => {
   });
 
   async function signedIn(role, name, steps) {
-    const file = `${fleet.home}/${name}.token`;
-    fleet.ablate("token", "create", "--role", role, "--name", name, "--out", file);
     const { page } = await openPage(browser, { ignoreHTTPSErrors: true });
-    await page.goto(new URL("/sign-in", fleet.url).href);
-    await page.getByLabel("Token").fill(readFileSync(file, "utf8").trim());
-    await page.keyboard.press("Enter");
-    await heading(page, "Home");
+    await fleet.signIn(page, fleet.token(role, name));
     await steps(page);
     await page.context().close();
   }

@@ -52,6 +52,19 @@ export async function startFleet({ signIn = false } = {}) {
     summary: (sweep) => JSON.parse(ablate("show", sweep, "--json")).summary,
     /** Makes a file that commands of sweeps wait for. */
     touch: (name) => writeFileSync(join(home, name), ""),
+    /** Creates a token of a role, and returns it. */
+    token(role, name) {
+      const file = join(home, `${name}.token`);
+      ablate("token", "create", "--role", role, "--name", name, "--out", file);
+      return readFileSync(file, "utf8").trim();
+    },
+    /** Signs in with a token on the page that asks for it. */
+    async signIn(page, token) {
+      await page.goto(new URL("/sign-in", url).href);
+      await page.getByLabel("Token").fill(token);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Home", exact: true }).waitFor();
+    },
     /** A results file's dashboard beside it, without a scheduler. */
     async startReader() {
       const reader = start("ablate", "dashboard", "--store", store);
