@@ -163,6 +163,24 @@ describe("the pages of decisions", { skip: missing() }, () => {
       await line.getByText("free").waitFor();
     }));
 
+  test("the design page is reached from the list of keys, and every contrast is enough, in both themes", () =>
+    on("/", async (page) => {
+      await heading(page, "Home");
+      await page.keyboard.press("?");
+      await page.getByRole("link", { name: "What these pages are made of" }).click();
+      await heading(page, "Design");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        const ground = page.getByRole("listitem").filter({ hasText: "--ground" });
+        await ground.getByText(colorScheme === "light" ? "#f6f7f8" : "#101316").waitFor();
+        assert.ok((await page.locator("table tbody tr .pair").count()) > 30);
+        assert.deepEqual(await page.getByText("too low").allTextContents(), []);
+      }
+      await page.getByRole("button", { name: "Fails" }).click();
+      await page.locator(".action-error").getByText("the scheduler is starting").waitFor();
+    }));
+
   test("keys lead to the new pages, and an address that is nearly one of them is known", () =>
     on(
       "/",
@@ -172,6 +190,7 @@ describe("the pages of decisions", { skip: missing() }, () => {
           ["t", "Tables of the papers"],
           ["q", "Queue"],
           ["s", "Sweeps"],
+          ["e", "Settings"],
           ["h", "Home"],
         ]) {
           await page.keyboard.press("g");

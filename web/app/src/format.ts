@@ -81,14 +81,16 @@ export function duration(seconds: Real | undefined): string {
 }
 
 export function moment(text: string): string {
-  const time = new Date(text);
-  const sameDay = time.toDateString() === new Date().toDateString();
-  return time.toLocaleString(
-    undefined,
-    sameDay
-      ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
-      : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
-  );
+  const [time, now] = [new Date(text), new Date()];
+  if (time.toDateString() === now.toDateString())
+    return time.toLocaleString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return time.toLocaleString(undefined, {
+    day: "numeric",
+    month: "short",
+    ...(time.getFullYear() === now.getFullYear() ? {} : { year: "numeric" }),
+    hour: "2-digit",
+    minute: "2-digit",
+  });
 }
 
 export function between(from: string | undefined, to: string | undefined): string {

@@ -119,10 +119,8 @@ function AuditTable({ lines }: { lines: AuditLine[] }) {
     >
       {lines.map((line) => (
         <tr key={line.key}>
-          <th scope="row" class="num audit-when">
-            <time dateTime={line.time} title={new Date(line.time).toLocaleString()}>
-              {moment(line.time)}
-            </time>
+          <th scope="row" class="audit-when">
+            <time dateTime={line.time}>{moment(line.time)}</time>
           </th>
           <td>
             {line.who ? (

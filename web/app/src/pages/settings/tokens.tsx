@@ -14,8 +14,6 @@ import { CreateToken, ShownOnce, type Created } from "./create_token";
 import { roleWord } from "./you";
 
 const kShown = 50;
-/** Of what is nearer, the time of day matters more than the year. */
-const kNearMs = 2 * 86400_000;
 
 interface Props {
   caller: Caller;
@@ -154,16 +152,7 @@ function TokenTable({ tokens, caller, again }: { tokens: TokenInfo[]; caller: Ca
 }
 
 function TokenDate({ at, none }: { at: string | undefined; none: string }) {
-  if (!at) return <span class="muted">{none}</span>;
-  const time = new Date(at);
-  const isNear = Math.abs(time.getTime() - Date.now()) < kNearMs;
-  return (
-    <time dateTime={at} title={time.toLocaleString()}>
-      {isNear
-        ? moment(at)
-        : time.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" })}
-    </time>
-  );
+  return at ? <time dateTime={at}>{moment(at)}</time> : <span class="muted">{none}</span>;
 }
 
 function TokenState({ token }: { token: TokenInfo }) {
