@@ -211,6 +211,7 @@ describe("settings with tokens", { skip: kSkip }, () => {
       await audit.getByRole("searchbox", { name: "Person" }).fill("nobody");
       await page.keyboard.press("Enter");
       await audit.getByText("No line matches.").waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement?.name), "who", "the focus stays in the field");
       await audit.getByRole("link", { name: "Everything" }).click();
       await shows(50, "w59");
     }));
@@ -249,7 +250,7 @@ describe("settings without tokens", { skip: kSkip }, () => {
     await page.goto(url);
     await openSettings(page);
     await page.getByText("Read only: this dashboard shows a results file").waitFor();
-    await page.getByText("No tokens and no audit here.").waitFor();
+    await page.getByText("Tokens and the audit are not shown here.").waitFor();
     assert.deepEqual(asked.filter(({ pathname }) => pathname.includes("/actions/")), []);
     assert.deepEqual(problems, []);
     await page.context().close();

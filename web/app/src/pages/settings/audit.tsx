@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useId } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Loaded, Notice } from "../../components/notice";
 import { ColumnHead, TablePanel } from "../../components/table_panel";
 import { moment } from "../../format";
@@ -43,7 +43,7 @@ export function Audit({ times, again }: { times: number; again: () => void }) {
   const answer = useAsked("ListAudit", { who, what, before: before || "0", most: kShown + 1 }, times);
   return (
     <>
-      <Filter key={`${who} ${what}`} who={who} what={what} again={again} />
+      <Filter who={who} what={what} again={again} />
       <Loaded of={answer} what="The audit" lines={6}>
         {({ lines }) => (
           <>
@@ -74,6 +74,12 @@ function nothing(who: string, what: string, before: string): string {
 
 function Filter({ who, what, again }: { who: string; what: string; again: () => void }) {
   const known = useId();
+  const form = useRef<HTMLFormElement>(null);
+  // what is being typed stays until the address changes
+  useLayoutEffect(() => {
+    for (const [name, text] of Object.entries({ who, what }))
+      (form.current!.elements.namedItem(name) as HTMLInputElement).value = text;
+  }, [who, what]);
   const submit = (event: Event): void => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
@@ -82,14 +88,14 @@ function Filter({ who, what, again }: { who: string; what: string; again: () => 
     again();
   };
   return (
-    <form class="controls" onSubmit={submit} role="search" aria-label="Filter the audit">
+    <form class="controls" ref={form} onSubmit={submit} role="search" aria-label="Filter the audit">
       <label>
         Person
-        <input type="search" name="who" autocomplete="off" maxLength={100} defaultValue={who} />
+        <input type="search" name="who" autocomplete="off" maxLength={100} />
       </label>
       <label>
         Request
-        <input type="search" name="what" autocomplete="off" maxLength={60} defaultValue={what} list={known} />
+        <input type="search" name="what" autocomplete="off" maxLength={60} list={known} />
       </label>
       <datalist id={known}>
         {kRequests.map((request) => (

@@ -17,8 +17,10 @@ function base64url(bytes: Uint8Array): string {
     .replaceAll("=", "");
 }
 
-/** Of the browser's randomness. */
+/** Of the browser's randomness. Throws: Error where the page came over a network without TLS: browsers have no SHA-256 there. */
 export async function newToken(): Promise<NewToken> {
+  if (!crypto.subtle)
+    throw new Error("This page came without TLS: use 'ablate token create' on the scheduler's machine.");
   const id = hex(crypto.getRandomValues(new Uint8Array(6)));
   const text = `abl_${id}_${base64url(crypto.getRandomValues(new Uint8Array(32)))}`;
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));

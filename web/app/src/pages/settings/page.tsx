@@ -36,8 +36,8 @@ function Sections({ caller }: { caller: Caller }) {
     return (
       <>
         <You caller={caller} />
-        <Notice kind="empty" title="No tokens and no audit here.">
-          They belong to a scheduler, whose dashboard shows them to admins.
+        <Notice kind="empty" title="Tokens and the audit are not shown here.">
+          A scheduler's dashboard shows them to its admins.
         </Notice>
       </>
     );
