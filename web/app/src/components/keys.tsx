@@ -86,9 +86,6 @@ export function Keys({ pages }: { pages: { key: string; path: string; title: str
           <Key keys={["Esc"]} does="Leave a field, close this" />
           <Key keys={["?"]} does="This list" />
         </dl>
-        <p onClick={() => dialog.current?.close()}>
-          <Link href="/design">What these pages are made of</Link>
-        </p>
         <form method="dialog">
           <label>
             <input
@@ -100,6 +97,9 @@ export function Keys({ pages }: { pages: { key: string; path: string; title: str
           </label>
           <button>Close</button>
         </form>
+        <p class="keys-more" onClick={() => dialog.current?.close()}>
+          <Link href="/design">What these pages are made of</Link>
+        </p>
       </dialog>
     </>
   );
