@@ -28,6 +28,7 @@
 #include "config/data/data_sets.h"
 #include "config/recipe/recipes.h"
 #include "launchers/local.h"
+#include "webhooks/webhook_file.h"
 
 namespace abl::cli {
 namespace {
@@ -59,6 +60,7 @@ launchers::LocalOptions local_options(const Context& context, const UpOptions& o
           .data = parse_named_paths(kDataFlag, options.data),
           .weights = parse_named_paths(kWeightsFlag, options.weights),
           .plugins = parse_named_paths(kPluginFlag, options.plugins),
+          .webhooks = options.webhooks.empty() ? fs::path{} : fs::absolute(options.webhooks),
           .allow_commands = options.allow_commands,
           .log_format = log_format()};
 }
@@ -181,6 +183,7 @@ void check_up(const Context& context, const UpOptions& options) {
   expect_there(kDataFlag, data);
   expect_there(kWeightsFlag, weights);
   expect_there(kPluginFlag, parse_named_paths(kPluginFlag, options.plugins));
+  if (!options.webhooks.empty()) webhooks::read_webhook_file(read_file(options.webhooks), options.webhooks);
   expect_programs();
   ask_worker(context, options);
   make_home(context);

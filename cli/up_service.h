@@ -19,6 +19,7 @@ struct UpOptions {
   std::vector<std::string> weights;  ///< NAME=FILE
   std::vector<std::string> plugins;  ///< NAME=FILE
   std::vector<std::string> formats;  ///< files
+  std::string webhooks;              ///< a file; empty: none
   bool allow_commands = false;
   bool operator==(const UpOptions&) const = default;
 };

@@ -35,6 +35,7 @@ std::vector<std::string> scheduler_argv(const LocalOptions& options) {
                                 "--depot-limit-mib",  // one machine has all that its trials need
                                 "0"};
   add_named(argv, kPluginFlag, options.plugins);
+  if (!options.webhooks.empty()) argv.insert(argv.end(), {"--webhooks", options.webhooks.string()});
   add_log_format(argv, options.log_format);
   return argv;
 }

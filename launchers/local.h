@@ -24,6 +24,7 @@ struct LocalOptions {
   std::uint16_t http_port = 0;          ///< of its dashboard
   int slots = 0, threads = 0;           ///< of the worker; 0: it decides
   NamedPaths data, weights, plugins;
+  std::filesystem::path webhooks{};  ///< a file; empty: nobody is told what happens
   bool allow_commands = false;
   LogFormat log_format = LogFormat::kText;  ///< of both
 };

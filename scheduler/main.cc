@@ -24,6 +24,7 @@
 #include "launchers/fleet_file.h"
 #include "scheduler/depot.h"
 #include "scheduler/server.h"
+#include "webhooks/webhook_file.h"
 
 namespace {
 
@@ -38,6 +39,8 @@ struct Flags {
   std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer, fleet;
   std::vector<std::string> plugins;
   bool fleet_dry_run = false;
+  std::string webhooks;
+  long webhooks_between_ms = 5000;
   int fleet_list_ms = 5000;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
@@ -156,6 +159,13 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--fleet-list-ms", flags.fleet_list_ms)  // hidden: how often launchers are asked, for tests
       ->check(abl::whole_number(100, 600'000))
       ->group("");
+  app.add_option("--webhooks", flags.webhooks,
+                 "Post what happens (a sweep is complete, a row failed, a cell is significant) to where this "
+                 "file says (docs/webhooks.md)")
+      ->type_name("FILE");
+  app.add_option("--webhooks-between-ms", flags.webhooks_between_ms)  // hidden: for tests
+      ->check(abl::whole_number(1, 600'000))
+      ->group("");
   app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
       ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();
@@ -203,6 +213,9 @@ int serve(const Flags& flags) {
   else if (flags.fleet_dry_run)
     throw abl::Error{abl::Code::kInvalidArgument, "--fleet-dry-run belongs to --fleet FILE"};
   if (options.scheduler.fleet) abl::scheduler::check(*options.scheduler.fleet);
+  if (!flags.webhooks.empty())
+    options.webhooks = abl::webhooks::read_webhook_file(abl::read_file(flags.webhooks), flags.webhooks);
+  options.webhooks_between = abl::Milliseconds{flags.webhooks_between_ms};
   options.listen = flags.listen;
   options.tls = flags.tls;
   options.insecure = flags.insecure;

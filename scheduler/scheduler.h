@@ -52,6 +52,7 @@ class Scheduler {
   DepotService& depot() { return *depot_; }
   std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
+  views::TableCache& tables() { return *tables_; }
   /// From now on the fleet file's queues get workers.
   void start_fleet() {
     if (autoscaler_) autoscaler_->start();

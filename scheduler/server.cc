@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <map>
@@ -34,6 +35,7 @@
 #include "scheduler/figures.h"
 #include "web/server/answer.h"
 #include "web/server/server.h"
+#include "webhooks/courier.h"
 
 namespace abl::scheduler {
 namespace {
@@ -187,7 +189,10 @@ class SchedulerMonitor final : public web::Monitor {
     exposition.gauge("ablate_watchers", "Programs that watch a sweep over gRPC.")
         .add(number(scheduler_.watchers()));
     expose_access(exposition);
+    if (const webhooks::Couriers* couriers = couriers_) expose_webhooks(exposition, couriers->figures());
   }
+  /// Whose figures it says as well; they outlive it, or are taken away with null.
+  void watch(const webhooks::Couriers* couriers) { couriers_ = couriers; }
 
   std::vector<Ailment> ailments() const override {
     std::vector<Ailment> ailments;
@@ -220,6 +225,16 @@ class SchedulerMonitor final : public web::Monitor {
       if (names.insert(term.name).second)
         exposition.add(Seconds{term.ends.time_since_epoch()}.count(),
                        {{"name", term.name}, {"kind", term.authority ? "authority" : "server"}});
+  }
+
+  static void expose_webhooks(Exposition& exposition, const webhooks::Couriers::Figures& figures) {
+    exposition
+        .counter("ablate_webhook_posts_total",
+                 "Posts to webhooks: taken, failed (and tried again), dropped since they were refused or "
+                 "nobody took them for too long.")
+        .add(figures.taken, {{"outcome", "taken"}})
+        .add(figures.failed, {{"outcome", "failed"}})
+        .add(figures.dropped, {{"outcome", "dropped"}});
   }
 
   static void expose_queue(Exposition& exposition, const Figures::Standing& standing) {
@@ -328,6 +343,7 @@ class SchedulerMonitor final : public web::Monitor {
   const CallFigures& calls_;
   const access::Porter& porter_;
   const access::ServerCertificate* const certificate_;
+  std::atomic<const webhooks::Couriers*> couriers_ = nullptr;
 };
 
 /// The dashboard's people, as gRPC knows them.
@@ -420,6 +436,7 @@ class SchedulerServer::Impl {
     any_answer.SetMaxReceiveMessageSize(-1);
     actions_.connect(server_->InProcessChannel(any_answer));
     scheduler_.start_fleet();
+    tell_webhooks(options);
     ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
     folders_.keep();
     files_.keep();
@@ -427,6 +444,9 @@ class SchedulerServer::Impl {
   }
 
   ~Impl() {
+    webhook_subscription_ = {};
+    monitor_.watch(nullptr);
+    couriers_.reset();
     ticker_.request_stop();
     ticker_.join();
     scheduler_.stop_counting();
@@ -530,6 +550,19 @@ class SchedulerServer::Impl {
     return credentials;
   }
 
+  void tell_webhooks(const ServerOptions& options) {
+    if (options.webhooks.empty()) return;
+    couriers_ = std::make_unique<webhooks::Couriers>(
+        options.webhooks,
+        webhooks::CourierOptions{
+            .store = options.scheduler.store, .dashboard = dashboard(), .between = options.webhooks_between},
+        scheduler_.tables());
+    monitor_.watch(couriers_.get());
+    webhook_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
+      if (!changes.empty()) couriers_->wake();
+    });
+  }
+
   void tick_until(std::stop_token stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
@@ -560,6 +593,8 @@ class SchedulerServer::Impl {
   DashboardActions actions_{scheduler_.access()};
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;
+  std::unique_ptr<webhooks::Couriers> couriers_;
+  ChangeFeed::Subscription webhook_subscription_;
   std::unique_ptr<grpc::Server> server_;
   std::jthread ticker_;
 };

@@ -9,6 +9,7 @@
 
 #include "access/certificates.h"
 #include "scheduler/scheduler.h"
+#include "webhooks/webhook_file.h"
 
 namespace abl::scheduler {
 
@@ -23,7 +24,9 @@ struct ServerOptions {
   std::optional<std::uint16_t> http_port;
   std::string http_listen;      ///< where the dashboard may be reached from: "0.0.0.0:8571"; needs TLS
   std::size_t pages_each = 32;  ///< of the dashboard that one token may have open; without TLS, one address
-  std::size_t connections_each = 256;  ///< over gRPC, of one address
+  std::size_t connections_each = 256;         ///< over gRPC, of one address
+  std::vector<webhooks::Webhook> webhooks{};  ///< who is told what happens
+  Milliseconds webhooks_between{5000};        ///< what happens meanwhile is told together
 };
 
 /// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection

@@ -351,7 +351,8 @@ bool Removal::erase_lines(SweepId sweep) {
   return true;
 }
 
-/// What became of trials that are not there any more. Returns: whether all were looked at.
+/// What became of trials that are not there any more. The newest step stays: no number of one is given twice,
+/// so that who looks at steps after a number misses none. Returns: whether all were looked at.
 bool Removal::forget_transitions(SweepId sweep, std::int64_t from) {
   const auto ends = db_.prepared("SELECT (SELECT MIN(id) FROM transition), (SELECT MAX(id) FROM transition)")
                         .one([](const Statement& row) {
@@ -359,10 +360,11 @@ bool Removal::forget_transitions(SweepId sweep, std::int64_t from) {
                         })
                         .value();
   const std::int64_t first = std::max(from, ends.first - 1), to = first + rows_;
-  db_.prepared(R"sql(DELETE FROM transition WHERE id > :from AND id <= :to
+  db_.prepared(R"sql(DELETE FROM transition WHERE id > :from AND id <= :to AND id < :newest
                      AND NOT EXISTS (SELECT 1 FROM trial WHERE trial.id = transition.trial_id))sql")
       .bind(":from", first)
       .bind(":to", to)
+      .bind(":newest", ends.second)
       .run();
   db_.prepared("UPDATE sweep SET removing = :to WHERE id = :sweep")
       .bind(":to", to)

@@ -135,6 +135,10 @@ Run declare_up(CLI::App& app, Context& context) {
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", options.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");
+  app.add_option("--webhooks", options.webhooks,
+                 "Post what happens (a sweep is complete, a row failed, a cell is significant) to where this "
+                 "file says (docs/webhooks.md)")
+      ->type_name("FILE");
   app.add_option("--port", options.port,
                  fmt::format("Dashboard's port on 127.0.0.1 [{}, or a free one]", kDefaultPort))
       ->check(whole_number(1, 65535))

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhooks/observer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "storage/sweep_store.h"
+
+namespace abl::webhooks {
+namespace {
+
+using nlohmann::ordered_json;
+using storage::Statement;
+using storage::SweepId;
+using storage::SweepRecord;
+
+struct Step {
+  std::int64_t id = 0, trial = 0;
+  std::string state;
+  Time time{};
+};
+
+std::vector<Step> steps_after(storage::Database& db, std::int64_t after) {
+  return db
+      .prepared(
+          "SELECT id, trial_id, state, time_ms FROM transition WHERE id > :after ORDER BY id LIMIT :most")
+      .bind(":after", after)
+      .bind(":most", kStepsARound)
+      .all([](const Statement& row) {
+        return Step{row.integer(0), row.integer(1), row.text(2), row.time(3)};
+      });
+}
+
+/// A trial that failed for good, or is held, and is so still.
+struct Failed {
+  std::string row;
+  std::int64_t seed = 0, run = 0;
+  std::string state, reason;
+};
+
+/// What a round has found of one sweep.
+struct Found {
+  std::int64_t step = 0;  // the last of it
+  Time time{};
+  bool ended = false, completed = false;  // a trial of it has
+  std::vector<Failed> failed;             // kNamed at most
+  std::size_t failures = 0;
+};
+
+std::string first_line(const std::string& reason) {
+  constexpr std::size_t kLongest = 300;
+  const auto begin = reason.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return "no reason was given";
+  std::string line = reason.substr(begin, reason.find_first_of("\r\n", begin) - begin);
+  if (line.size() <= kLongest) return line;
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // between two letters
+  return line.substr(0, end) + "…";
+}
+
+class Look {
+ public:
+  Look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told)
+      : db_{db}, tables_{tables}, webhook_{webhook}, round_{.happenings = {}, .told = told} {}
+
+  Round take() {
+    const auto steps = steps_after(db_, round_.told.upto);
+    round_.more = steps.size() == static_cast<std::size_t>(kStepsARound);
+    if (steps.empty()) return std::move(round_);
+    const auto oldest = db_.prepared("SELECT MIN(id) FROM transition")
+                            .one([](const Statement& row) { return row.integer(0); })
+                            .value_or(0);
+    round_.lost = std::max<std::int64_t>(0, oldest - round_.told.upto - 1);
+    std::map<SweepId, Found> found;
+    std::set<std::int64_t> seen;  // trials: what became of one is read as it is now
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+      if (step->state != "leased" && step->state != "running" && step->state != "queued" &&
+          seen.insert(step->trial).second)
+        note(*step, found);
+    round_.told.upto = steps.back().id;
+    for (auto& [id, of_sweep] : found) tell(id, of_sweep);
+    return std::move(round_);
+  }
+
+ private:
+  void note(const Step& step, std::map<SweepId, Found>& found) {
+    auto& claims = db_.prepared(R"sql(
+        SELECT st.sweep_id, r.id, st.seed, COALESCE(t.run_id, 0), t.state, t.reason
+        FROM sweep_trial st JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+          JOIN trial t ON t.id = st.trial_id
+        WHERE st.trial_id = :trial AND st.withdrawn = 0)sql");
+    claims.bind(":trial", step.trial).all([&](const Statement& row) {
+      Found& of_sweep = found[static_cast<SweepId>(row.integer(0))];
+      of_sweep.step = std::max(of_sweep.step, step.id);
+      of_sweep.time = std::max(of_sweep.time, step.time);
+      const std::string state = row.text(4);
+      of_sweep.ended = true;
+      of_sweep.completed |= state == "completed";
+      if (state == "failed" || state == "held") {  // and nobody has retried it since
+        ++of_sweep.failures;
+        if (of_sweep.failed.size() < kNamed)
+          of_sweep.failed.push_back(
+              {row.text(1), row.integer(2), row.integer(3), state, first_line(row.text(5))});
+      }
+      return 0;
+    });
+  }
+
+  void tell(SweepId id, const Found& found) {
+    storage::SweepStore sweeps{db_};
+    const auto name = sweeps.name_of(id);
+    if (!name) {
+      round_.told.complete.erase(id);
+      round_.told.cells.erase(id);
+      return;
+    }
+    std::optional<SweepRecord> sweep;
+    try {
+      sweep = sweeps.get_brief(*name);
+    } catch (const Error& error) {
+      if (error.code() == Code::kNotFound) return;  // renamed or removed meanwhile
+      throw;
+    }
+    if (found.failures > 0) tell_failed(*sweep, found);
+    if (found.completed) tell_significant(*sweep, found);
+    if (!found.ended) return;
+    tell_complete(*sweep, found);
+    if (sweep->tunes.empty()) return;
+    if (const auto tuned = sweeps.find(sweep->tunes)) tell_complete(*tuned, found);
+  }
+
+  void add(Event event, const SweepRecord& sweep, const Found& found, std::string text, std::string page,
+           ordered_json details) {
+    round_.happenings.push_back({.event = event,
+                                 .sweep = sweep.name,
+                                 .owner = sweep.owner,
+                                 .text = std::move(text),
+                                 .page = std::move(page),
+                                 .time = found.time,
+                                 .details = std::move(details),
+                                 .id = fmt::format("{}-{}-{}-{}", db_.store_id().substr(0, 8), found.step,
+                                                   sweep.id, name_of(event))});
+  }
+
+  void tell_failed(const SweepRecord& sweep, const Found& found) {
+    if (!webhook_.wants(Event::kRowFailed, sweep.name)) return;
+    auto trials = ordered_json::array();
+    std::string text =
+        fmt::format("{}: {} failed", sweep.name,
+                    found.failures == 1 ? "a trial" : fmt::format("{} trials", found.failures));
+    for (const Failed& failed : found.failed) {
+      trials.push_back({{"row", failed.row},
+                        {"seed", failed.seed},
+                        {"run", failed.run},
+                        {"state", failed.state},
+                        {"reason", failed.reason}});
+      text += fmt::format("\n{}, seed {}{}: {}", failed.row, failed.seed,
+                          failed.state == "held" ? ", held" : "", failed.reason);
+    }
+    if (found.failures > found.failed.size())
+      text += fmt::format("\nand {} more", found.failures - found.failed.size());
+    const std::string page = found.failures == 1 && found.failed.front().run > 0
+                                 ? fmt::format("/runs/{}", found.failed.front().run)
+                                 : fmt::format("/sweeps/{}/failures", sweep.name);
+    add(Event::kRowFailed, sweep, found, std::move(text), page,
+        {{"failed", found.failures}, {"trials", std::move(trials)}});
+  }
+
+  void tell_complete(const SweepRecord& sweep, const Found& found) {
+    if (!webhook_.wants(Event::kSweepComplete, sweep.name) || !sweep.tunes.empty()) return;
+    const storage::TrialCounts& own = sweep.trials;
+    if (sweep.is_open() || sweep.state == storage::SweepState::kCancelled) return;
+    const std::uint32_t tuned = sweep.tuning ? sweep.tuning->trials.completed : 0;
+    if (own.completed + tuned == 0 && own.failed + own.held == 0) return;  // cancelled, one by one
+    // the same again after a retry is news; the same of another round is none
+    const auto finished = sweep.finished ? sweep.finished->time_since_epoch().count() : 0;
+    const std::string with = fmt::format("{} {} {} {}", own.total(), own.completed, tuned, finished);
+    auto& told = round_.told.complete[sweep.id];
+    if (told == with) return;
+    told = with;
+    std::string text =
+        fmt::format("{} is complete: {} of {} trials completed", sweep.name, own.completed, own.total());
+    if (own.total() == 0)
+      text = fmt::format("{} is complete: {} trials of its search completed", sweep.name, tuned);
+    for (const auto& [count, what] : {std::pair{own.failed, "failed"}, std::pair{own.held, "held"},
+                                      std::pair{own.cancelled, "cancelled"}})
+      if (count > 0) text += fmt::format(", {} {}", count, what);
+    if (own.unfilled > 0)
+      text += fmt::format("; of the completed, {} lack a metric of the table", own.unfilled);
+    add(Event::kSweepComplete, sweep, found, std::move(text), fmt::format("/sweeps/{}", sweep.name),
+        {{"trials",
+          {{"total", own.total()},
+           {"completed", own.completed},
+           {"failed", own.failed},
+           {"held", own.held},
+           {"cancelled", own.cancelled},
+           {"unfilled", own.unfilled}}}});
+  }
+
+  /// The test and its correction are the table's own: a cell is one that the table would colour.
+  void tell_significant(const SweepRecord& sweep, const Found& found) {
+    if (!webhook_.wants(Event::kCellSignificant, sweep.name)) return;
+    std::shared_ptr<const views::PackedTable> table;
+    try {
+      table = tables_.table(db_, sweep.name, /*long_form=*/true);
+    } catch (const Error& error) {
+      if (error.code() == Code::kNotFound) return;
+      throw;
+    }
+    const bool known = round_.told.cells.contains(sweep.id);
+    std::set<std::string>& told = round_.told.cells[sweep.id];
+    const bool silent = !known && sweep.created < round_.told.since;  // it may have been so for long
+    auto cells = ordered_json::array();
+    std::string text;
+    std::size_t news = 0;
+    constexpr std::uint32_t kPart = 500;
+    for (std::uint32_t first = 0; first < table->rows(); first += kPart) {
+      const auto part = table->part({.first = first, .count = kPart});
+      for (const auto& row : part.rows())
+        for (int i = 0; i < std::min(row.cells_size(), part.columns_size()); ++i) {
+          using Comparison = ablate::v1::Comparison;
+          const auto& cell = row.cells(i);
+          const auto verdict = cell.comparison().verdict();
+          const char* const word = verdict == Comparison::VERDICT_BETTER      ? "better"
+                                   : verdict == Comparison::VERDICT_WORSE     ? "worse"
+                                   : verdict == Comparison::VERDICT_DIFFERENT ? "different"
+                                                                              : nullptr;
+          const std::string& column = part.columns(i).name();
+          if (!word || told.size() >= kMostCells || !told.insert(row.id() + '/' + column).second || silent)
+            continue;
+          ++news;
+          if (cells.size() >= kNamed) continue;
+          cells.push_back({{"row", row.id()},
+                           {"column", column},
+                           {"verdict", word},
+                           {"baseline", row.baseline()},
+                           {"text", cell.text()},
+                           {"n", cell.n()},
+                           {"why", cell.comparison().why()}});
+          if (cell.has_mean()) cells.back()["mean"] = cell.mean();
+          if (cell.has_p_corrected()) cells.back()["p_corrected"] = cell.p_corrected();
+          text +=
+              fmt::format("\n{} of {}: {}, {} than {} ({})", column, row.id(), cell.text(), word,
+                          row.baseline().empty() ? "the baseline" : row.baseline(), cell.comparison().why());
+        }
+    }
+    if (news == 0) return;
+    text = fmt::format("{}: {} significant{}", sweep.name,
+                       news == 1 ? "a difference is" : fmt::format("{} differences are", news), text);
+    if (news > cells.size()) text += fmt::format("\nand {} more", news - cells.size());
+    add(Event::kCellSignificant, sweep, found, std::move(text), fmt::format("/sweeps/{}", sweep.name),
+        {{"significant", news}, {"cells", std::move(cells)}});
+  }
+
+  storage::Database& db_;
+  views::TableCache& tables_;
+  const Webhook& webhook_;
+  Round round_;
+};
+
+}  // namespace
+
+Told told_nothing(storage::Database& db, Time now) {
+  const storage::Reading reading{db};
+  return {.upto = db.prepared("SELECT COALESCE(MAX(id), 0) FROM transition")
+                      .one([](const Statement& row) { return row.integer(0); })
+                      .value_or(0),
+          .since = now};
+}
+
+Round look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told) {
+  const storage::Reading reading{db};
+  return Look{db, tables, webhook, told}.take();
+}
+
+}  // namespace abl::webhooks
