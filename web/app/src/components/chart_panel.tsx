@@ -324,8 +324,8 @@ function PointTable({
   );
 }
 
-/** The points that are shown, into the clipboard and into a file. */
-function CopyCsv({ csv, name }: { csv: () => string; name: string }) {
+/** What is shown, into the clipboard and into a file. */
+export function CopyCsv({ csv, name }: { csv: () => string; name: string }) {
   const [said, setSaid] = useBrief("");
   const copy = async (): Promise<void> => {
     try {

@@ -6,7 +6,8 @@ import type { Line, Plot, Track } from "../series";
 /** What a spreadsheet would take for a formula begins with one of these: names come from anywhere. */
 const kFormula = /^[=+\-@\t\r]/;
 
-function text(name: string): string {
+/** A name as a spreadsheet reads it (RFC 4180): never as a formula. */
+export function csvText(name: string): string {
   const safe = kFormula.test(name) ? `'${name}` : name;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
@@ -29,7 +30,12 @@ export function csvOf(metric: string, plot: Plot, lines: Line[], zoom: Zoom | un
     const add = (track: Track, i: number, values: string[], spreads: string[]): void => {
       const x = track.x[i]!;
       if (zoom && (x < zoom.from || x > zoom.to)) return;
-      const place = [text(metric), text(line.label), cell(track.steps[i]), ...(axis.length ? [cell(x)] : [])];
+      const place = [
+        csvText(metric),
+        csvText(line.label),
+        cell(track.steps[i]),
+        ...(axis.length ? [cell(x)] : []),
+      ];
       rows.push([...place, ...values, ...(spread ? spreads : [])]);
     };
     if (raw && !together) raw.x.forEach((_, i) => add(raw, i, [cell(raw.values[i]), ""], ["", "", ""]));

@@ -3,19 +3,26 @@ import { useMemo } from "preact/hooks";
 import { Loaded } from "../../../components/notice";
 import { firstOf, Pager } from "../../../components/pager";
 import { countsText, TrialsBar } from "../../../components/progress";
+import { useOrder } from "../../../components/sort";
 import { State } from "../../../components/state";
 import { between, duration, moment, plural } from "../../../format";
-import type { Cell, SweepDetail, Table } from "../../../generated/ablate";
+import type { Cell, SweepDetail, Table, TableRow } from "../../../generated/ablate";
 import type { Page } from "../../../page";
 import { kBaselineLook, lookOf, type Look } from "../../../palette";
-import { useResource } from "../../../resource";
+import { useResource, type Resource } from "../../../resource";
 import { comparePath, failuresPath, Link, sweepPath, useAddress, withQuery } from "../../../router";
 import { RowActions, SweepActions } from "./actions";
 import { CellSection } from "./cell";
+import { brushesIn } from "./charts/brush";
+import { BrushChip, brushedBy } from "./charts/brush_chip";
+import { Frame } from "./charts/frame";
+import { Charts } from "./charts/section";
 import { Curves } from "./curves";
 import { ProvenanceSection } from "./provenance";
+import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
-import { TableSection } from "./table/section";
+import { useRows } from "./table/rows";
+import { isPivoted, TableSection } from "./table/section";
 import { Trials } from "./trials";
 
 export const page: Page = {
@@ -33,7 +40,6 @@ function SweepPage({ name }: { name: string }) {
   const detail = useResource<SweepDetail>(`${path}?${part}`, mine, `sweep ${name}`);
   const table = useResource<Table>(`${path}/table?${part}&statistics=1&long_form=1`, mine, `table ${name}`);
   const row = query.get("row");
-  const column = query.get("column");
   const looks = useMemo(() => looksOf(table.data), [table.data]);
   return (
     <>
@@ -50,25 +56,7 @@ function SweepPage({ name }: { name: string }) {
         )}
       </Loaded>
 
-      <section aria-labelledby="table-heading">
-        <h2 id="table-heading">Ablation table</h2>
-        <Loaded of={table} what="The table" lines={7}>
-          {(data) => (
-            <TableSection
-              sweep={name}
-              first={firstOf(new URLSearchParams(table.of?.split("?")[1]))}
-              part={data}
-              detail={detail.data}
-              looks={looks}
-              selected={row}
-            />
-          )}
-        </Loaded>
-      </section>
-
-      {row !== null && column !== null && (
-        <CellSection sweep={name} row={row} column={column} cell={cellOf(table.data, row, column)} />
-      )}
+      <TableAndCharts sweep={name} table={table} detail={detail.data} looks={looks} />
 
       {table.data && detail.data && (
         <>
@@ -112,6 +100,89 @@ function SweepPage({ name }: { name: string }) {
           <ProvenanceSection sweep={name} />
         </>
       )}
+    </>
+  );
+}
+
+interface OfTable {
+  sweep: string;
+  /** The part of the table, a line for each row, that curves and trials are shown of. */
+  table: Resource<Table>;
+  /** The same of the trials. */
+  detail: SweepDetail | undefined;
+  looks: ReadonlyMap<string, Look>;
+}
+
+/** The table, one of its cells, and its charts: they share the rows that were read, and what is brushed in a chart is what the table shows. */
+function TableAndCharts({ sweep, table, detail, looks }: OfTable) {
+  const query = useAddress().searchParams;
+  const [row, column] = [query.get("row"), query.get("column")];
+  const part = table.data;
+  const first = firstOf(new URLSearchParams(table.of?.split("?")[1]));
+  const order = useOrder("sort");
+  const brushText = query.getAll("brush").join("\n");
+  const brushes = useMemo(() => brushesIn(query), [brushText]);
+  const chosen = useMemo(() => choiceOf(query, order), [choiceText(query)]);
+  const sorted = needsAll(chosen) && !isPivoted(part, query);
+  const charts = query.has("chart") || brushes.length > 0;
+  const known = useRows(
+    `/sweeps/${encodeURIComponent(sweep)}/table?statistics=1&long_form=1`,
+    part,
+    first,
+    { all: sorted || charts, sorted: sorted || brushes.length > 0 },
+    (change) => change.sweep === sweep,
+  );
+  const frame = useMemo(
+    () =>
+      part && known.total > 0 && known.read === known.total
+        ? new Frame(part, known.rows as TableRow[])
+        : undefined,
+    [part, known.rows],
+  );
+  const brushed = useMemo(() => brushedBy(frame, brushes), [frame, brushes]);
+  const choice = useMemo(() => ({ ...chosen, only: brushed?.ids }), [chosen, brushed]);
+  return (
+    <>
+      <section aria-labelledby="table-heading">
+        <h2 id="table-heading">
+          Ablation table
+          {part && <BrushChip frame={frame} brushes={brushes} brushed={brushed} total={known.total} />}
+        </h2>
+        <Loaded of={table} what="The table" lines={7}>
+          {(data) => (
+            <TableSection
+              sweep={sweep}
+              first={first}
+              part={data}
+              known={known}
+              choice={choice}
+              detail={detail}
+              looks={looks}
+              selected={row}
+            />
+          )}
+        </Loaded>
+      </section>
+
+      {row !== null && column !== null && (
+        <CellSection sweep={sweep} row={row} column={column} cell={cellOf(part, row, column)} />
+      )}
+
+      <section aria-labelledby="charts">
+        <h2 id="charts">Charts</h2>
+        <Loaded of={part ? { data: part } : { ...table }} what="The charts" lines={6}>
+          {(data) => (
+            <Charts
+              table={data}
+              known={known}
+              frame={frame}
+              choice={choice}
+              brushes={brushes}
+              brushed={brushed}
+            />
+          )}
+        </Loaded>
+      </section>
     </>
   );
 }

@@ -6,6 +6,7 @@ import { plural, sameName } from "../../../../format";
 import type { Table, TableRow, TrialSummary } from "../../../../generated/ablate";
 import type { Look } from "../../../../palette";
 import { Link, navigate, withQuery } from "../../../../router";
+import { useLit } from "../charts/lit";
 import { Analyses } from "./analyses";
 import { Cells } from "./cells";
 import type { Choice, Line } from "./choice";
@@ -26,6 +27,8 @@ interface Props {
   /** Of rows whose curves are drawn. */
   looks: ReadonlyMap<string, Look>;
   selected: string | null;
+  /** Rows that are pointed out in a chart. */
+  chosen: ReadonlySet<string>;
   /** Where the part of the page begins that has a row's curves and trials (`?first=`). */
   firstOf: (row: TableRow) => string | null | undefined;
   /** Of a long table each line has one height, however few of them are chosen. */
@@ -213,15 +216,25 @@ function GroupRow({
 }
 
 function ValueRow(props: Props & { row: TableRow; index: number | undefined; places: number[] }) {
-  const { table, row, choice, trials, looks, selected, index, places } = props;
+  const { table, row, choice, trials, looks, selected, chosen, index, places } = props;
   const baseline = baselineOf(props, row);
   const isBaseline = baseline?.id === row.id;
   const look = looks.get(row.id);
   const first = props.firstOf(row);
+  const ids = rowsOf(row);
+  const isLit = useLit(ids);
+  const isChosen = chosen.size > 0 && [...ids].some((id) => chosen.has(id));
   const others = { row: row.id === selected ? null : row.id, column: null };
   return (
     <tr
-      class={`${isBaseline ? "baseline" : ""} ${row.id === selected ? "selected" : ""}`}
+      class={[
+        isBaseline && "baseline",
+        row.id === selected && "selected",
+        isChosen && "chosen",
+        isLit && "lit",
+      ]
+        .filter(Boolean)
+        .join(" ")}
       aria-rowindex={index}
     >
       <th scope="row">
@@ -236,6 +249,7 @@ function ValueRow(props: Props & { row: TableRow; index: number | undefined; pla
             {row.label}
           </span>
           {isBaseline && <span class="tag">baseline</span>}
+          {isChosen && <span class="tag">chosen in Charts</span>}
           {row.not_trained && (
             <span class="tag" title={row.not_trained_why}>
               not trained
@@ -257,7 +271,7 @@ function ValueRow(props: Props & { row: TableRow; index: number | undefined; pla
       ))}
       {trials && (
         <td>
-          <Runs trials={[...rowsOf(row)].flatMap((id) => trials.get(id) ?? [])} />
+          <Runs trials={[...ids].flatMap((id) => trials.get(id) ?? [])} />
         </td>
       )}
     </tr>

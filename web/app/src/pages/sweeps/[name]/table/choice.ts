@@ -18,6 +18,8 @@ export interface Choice {
   find: string;
   /** Groups whose rows are folded away. */
   closed: ReadonlySet<string>;
+  /** Only the rows with these ids, as brushed in a chart; undefined: all. */
+  only?: ReadonlySet<string> | undefined;
 }
 
 const kUsual: readonly Part[] = ["sd", "n", "delta", "paper"];
@@ -40,9 +42,21 @@ export function choiceOf(query: URLSearchParams, order: Order): Choice {
   };
 }
 
+/** The part of the address that a choice is made from. */
+export function choiceText(query: URLSearchParams): string {
+  return ["sort", "without", "parts", "complete", "find", "closed"]
+    .map((name) => query.getAll(name).join("\n"))
+    .join("\n\n");
+}
+
 /** Whether it takes all rows to know which are shown where. */
 export function needsAll(choice: Choice): boolean {
-  return choice.order.column !== null || choice.complete || wordsOf(choice.find).length > 0;
+  return (
+    choice.order.column !== null ||
+    choice.complete ||
+    choice.only !== undefined ||
+    wordsOf(choice.find).length > 0
+  );
 }
 
 /** Of letters the ASCII ones alone, as the server does. */
@@ -132,11 +146,17 @@ function hasWords(columns: Column[], row: TableRow, words: string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
+/** Whether a row is one of these; a line of a pivoted table: whether one of its rows is. */
+function hasOneOf(ids: ReadonlySet<string>, row: TableRow): boolean {
+  return ids.has(row.id) || row.cells.some((cell) => cell.row && ids.has(cell.row));
+}
+
 /** The rows that are chosen, in the order that is. */
-export function chosenRows(table: Table, rows: TableRow[], choice: Choice): TableRow[] {
+export function chosenRows(table: Table, rows: readonly TableRow[], choice: Choice): TableRow[] {
   const words = wordsOf(choice.find);
   const kept = rows.filter(
     (row) =>
+      (!choice.only || hasOneOf(choice.only, row)) &&
       (!choice.complete || isComplete(table.columns, row)) &&
       (words.length === 0 || hasWords(table.columns, row, words)),
   );

@@ -40,6 +40,7 @@ export function CopyMenu({ sweep, table, choice, longForm }: Props) {
   return (
     <span class="copy">
       <Menu title="Copy table">
+        {choice.only && <p class="muted">Also the rows that the brush leaves out.</p>}
         <ul class="menu-list">
           {kFormats.map(({ format, title, copied }) => (
             <li key={format}>

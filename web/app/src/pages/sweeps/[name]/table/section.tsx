@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { ErrorNotice, Loaded, Notice } from "../../../../components/notice";
-import { useOrder } from "../../../../components/sort";
 import type { SweepDetail, Table, TableRow, TrialSummary } from "../../../../generated/ablate";
 import type { Change } from "../../../../live/live";
 import type { Look } from "../../../../palette";
 import { useResource } from "../../../../resource";
 import { Link, useAddress, withQuery } from "../../../../router";
+import { idsOf } from "../charts/choice";
 import { AblationTable } from "./ablation_table";
-import { choiceOf, linesOf, needsAll, type Line } from "./choice";
+import { linesOf, needsAll, type Choice, type Line } from "./choice";
 import { CopyMenu } from "./copy_menu";
-import { kPiece, ownRows, piecesOf, rowsIn, usePieces } from "./pieces";
+import { kPiece, usePieces } from "./pieces";
+import { useRows, type KnownRows } from "./rows";
 import { Toolbar } from "./toolbar";
 import { kMostDrawn } from "./window";
 
@@ -19,17 +20,24 @@ interface Props {
   /** The part of the table, a line for each row, that curves and trials are shown of: the row that it begins with, and it. */
   first: number;
   part: Table;
-  /** The same of the trials. */
+  /** The rows of the whole table, a line for each, as far as they were read. */
+  known: KnownRows;
+  choice: Choice;
+  /** The trials of the part. */
   detail: SweepDetail | undefined;
   looks: ReadonlyMap<string, Look>;
   selected: string | null;
 }
 
-/** The ablation table and its controls. If the file has a pivot: pivoted, or with one line per row (`?form=rows`). */
+/** Whether the table is pivoted, as its file asks, and not with one line per row (`?form=rows`). */
+export function isPivoted(table: Table | undefined, query: URLSearchParams): boolean {
+  return table?.pivot !== undefined && query.get("form") !== "rows";
+}
+
+/** The ablation table and its controls. */
 export function TableSection(props: Props) {
-  const pivot = props.part.pivot !== undefined;
-  const asRows = useAddress().searchParams.get("form") === "rows";
-  if (!pivot || asRows) return <Rows {...props} pivot={pivot} />;
+  const query = useAddress().searchParams;
+  if (!isPivoted(props.part, query)) return <Rows {...props} pivot={props.part.pivot !== undefined} />;
   return <Lines {...props} />;
 }
 
@@ -39,9 +47,17 @@ function Lines(props: Props) {
   const lines = useResource<Table>(path, (change) => change.sweep === props.sweep);
   return (
     <Loaded of={lines} what="The table" lines={7}>
-      {(table) => <Rows {...props} first={0} part={table} whole={props.part} pivot />}
+      {(table) => <LineRows {...props} part={table} whole={props.part} />}
     </Loaded>
   );
+}
+
+function LineRows(props: Props & { whole: Table }) {
+  const { sweep, part, choice } = props;
+  const sorted = needsAll(choice);
+  const path = `/sweeps/${encodeURIComponent(sweep)}/table?statistics=1`;
+  const known = useRows(path, part, 0, { all: sorted, sorted }, (change) => change.sweep === sweep);
+  return <Rows {...props} first={0} known={known} pivot />;
 }
 
 /** `whole`: of a pivoted table its long form, as far as that was read. */
@@ -49,67 +65,32 @@ function Rows({
   sweep,
   first,
   part,
+  known,
+  choice,
   detail,
   looks,
   selected,
   pivot,
   whole,
 }: Props & { pivot: boolean; whole?: Table }) {
-  const address = useAddress();
-  const order = useOrder("sort");
-  const choice = useMemo(() => choiceOf(address.searchParams, order), [address.search]);
   const [sight, setSight] = useState({ from: 0, to: kMostDrawn });
   const onWindow = useCallback(
     (from: number, to: number) =>
       setSight((old) => (old.from === from && old.to === to ? old : { from, to })),
     [],
   );
+  const picked = useAddress().searchParams.get("chosen");
+  const chosen = useMemo(() => idsOf(picked), [picked]);
   const concerns = (change: Change): boolean => change.sweep === sweep;
   const path = `/sweeps/${encodeURIComponent(sweep)}`;
-  const total = rowsIn(part);
+  const { rows, total, places, byId } = known;
   const own = Math.floor(first / kPiece);
-  const grouped = part.rows.some((row) => row.group !== "");
-  const all = needsAll(choice) || grouped;
-
-  // which pieces: those in sight, as far as it is known where rows stand
-  const [near, setNear] = useState<number[]>([]);
-  const others = piecesOf(total).filter((piece) => piece !== own);
-  const pieces = usePieces<Table>(
-    others.length === 0 ? null : `${path}/table?statistics=1${part.pivoted ? "" : "&long_form=1"}`,
-    needsAll(choice) ? [] : near.filter((piece) => piece !== own),
-    all ? others : [],
-    concerns,
-  );
-  const rows = useMemo(() => {
-    const rows = new Array<TableRow | undefined>(total).fill(undefined);
-    const put = (table: Table, at: number): number => {
-      const own = ownRows(table, at);
-      own.forEach((row, i) => at + i < total && (rows[at + i] = row));
-      return at + own.length;
-    };
-    for (const [piece, answers] of pieces.known)
-      answers.reduce((at, answer) => put(answer, at), piece * kPiece);
-    put(part, first);
-    return rows;
-  }, [part, first, total, pieces.known]);
-  const places = useMemo(
-    () => new Map(rows.flatMap((row, place) => (row ? [[row.id, place] as const] : []))),
-    [rows],
-  );
-  // the baseline's row comes with every answer: what was read last of it counts, and that is the page's own part
-  const byId = useMemo(() => {
-    const known = [
-      ...[...pieces.known.values()].flat().flatMap((answer) => answer.rows),
-      ...rows,
-      ...part.rows,
-    ];
-    return new Map(known.flatMap((row) => (row ? [[row.id, row] as const] : [])));
-  }, [part, rows, pieces.known]);
   const lines = useMemo(() => linesOf(part, rows, choice), [part, rows, choice]);
   const groups = useMemo(
     () => [...new Set(rows.map((row) => row?.group ?? ""))].filter((group) => group !== ""),
     [rows],
   );
+  // which pieces: those in sight, as far as it is known where rows stand
   const inSight = useMemo(() => {
     const found = new Set<number>();
     for (const line of lines.slice(sight.from, sight.to)) {
@@ -119,11 +100,11 @@ function Rows({
     }
     return [...found];
   }, [lines, places, sight]);
-  useLayoutEffect(() => setNear(inSight), [inSight.join()]);
+  useLayoutEffect(() => known.look(inSight), [inSight.join()]);
 
   const elsewhere = part.pivoted ? [] : inSight.filter((piece) => piece !== own);
   const trialPieces = usePieces<SweepDetail>(
-    others.length === 0 || part.pivoted ? null : path,
+    total <= kPiece || part.pivoted ? null : path,
     needsAll(choice) ? [] : elsewhere,
     needsAll(choice) ? elsewhere : [],
     concerns,
@@ -147,8 +128,8 @@ function Rows({
     const begins = Math.floor(place / kPiece) * kPiece;
     return begins > 0 ? String(begins) : null;
   };
-  const chosen = useMemo(() => lines.reduce((count, line) => count + rowsBehind(line), 0), [lines]);
-  const shown = needsAll(choice) ? chosen : total;
+  const count = useMemo(() => lines.reduce((sum, line) => sum + rowsBehind(line), 0), [lines]);
+  const shown = needsAll(choice) ? count : total;
   return (
     <>
       <Toolbar
@@ -163,10 +144,10 @@ function Rows({
         {pivot && <FormSwitch asRows={!part.pivoted} />}
         <CopyMenu sweep={sweep} table={part} choice={choice} longForm={pivot && !part.pivoted} />
       </Toolbar>
-      {pieces.error && <ErrorNotice error={pieces.error} what="A part of the table" />}
+      {known.error && <ErrorNotice error={known.error} what="A part of the table" />}
       {lines.length === 0 && total > 0 ? (
         <Notice kind="empty" title="No row matches.">
-          <Link href={withQuery({ find: null, complete: null })}>Show all rows</Link>
+          <Link href={withQuery({ find: null, complete: null, brush: [] })}>Show all rows</Link>
         </Notice>
       ) : (
         <AblationTable
@@ -177,6 +158,7 @@ function Rows({
           trials={whole && whole.left_out > 0 ? undefined : trials}
           looks={looks}
           selected={selected}
+          chosen={chosen}
           firstOf={firstOf}
           dense={total > kMostDrawn}
           onWindow={onWindow}

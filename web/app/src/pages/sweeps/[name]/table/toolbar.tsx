@@ -53,14 +53,14 @@ export function Toolbar({ table, choice, shown, total, read, groups, isLong, chi
       )}
       {children}
       <span role="status" class="muted">
-        {read < total && (choice.find || choice.complete || choice.order.column !== null)
+        {read < total && (choice.find || choice.complete || choice.only || choice.order.column !== null)
           ? `Reading rows: ${whole(read)} of ${whole(total)}`
           : shown < total
             ? `${whole(shown)} of ${plural(total, "row")}`
             : isLong && `${plural(total, "row")}; the browser's search finds only visible ones`}
       </span>
       {(shown < total || choice.without.size > 0) && read === total && (
-        <Link href={withQuery({ find: null, complete: null, without: [] })}>Show all</Link>
+        <Link href={withQuery({ find: null, complete: null, without: [], brush: [] })}>Show all</Link>
       )}
     </div>
   );
