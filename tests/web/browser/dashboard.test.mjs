@@ -170,7 +170,7 @@ describe("the dashboard", { skip: missing() }, () => {
 
   test("a chart can be read as a table", () =>
     on("/sweeps/msf-sharing?metric=loss", async (page) => {
-      await page.getByRole("button", { name: "Show as table" }).first().click();
+      await page.locator("section[aria-labelledby=curves]").getByRole("button", { name: "Show as table" }).first().click();
       const table = page.getByRole("region", { name: "val/loss as a table" });
       await table.locator("tbody tr").nth(11).waitFor();
       await page.getByRole("button", { name: "Show as chart" }).click();
@@ -211,7 +211,7 @@ describe("the dashboard", { skip: missing() }, () => {
           name: /val\/loss .* \(mean of 3\), seed 2 is NaN from step 300 on/,
         })
         .waitFor();
-      await page.getByRole("button", { name: "Show as table" }).first().click();
+      await page.locator("section[aria-labelledby=curves]").getByRole("button", { name: "Show as table" }).first().click();
       const table = page.getByRole("region", { name: "val/loss as a table" });
       const at = async (step) =>
         table

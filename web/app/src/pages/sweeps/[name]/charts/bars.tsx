@@ -56,7 +56,7 @@ export function Bars({ frame, of, choice, shown }: Props) {
       ? "Bars begin at 0."
       : hasBase
         ? "Bars begin at the baseline: their length is the difference from it. The axis does not begin at 0."
-        : "There is no baseline: dots, not bars, since the axis does not begin at 0.",
+        : `${shown.some((row) => frame.isBaseline(row)) ? "The baseline has no value" : "There is no baseline"}: dots, not bars, since the axis does not begin at 0.`,
     choice.spread !== "none" && `Interval: ${spreadText(frame, choice.spread)}.`,
     choice.spread !== "none" && single > 0 && `${plural(single, "row")} without an interval: too few values.`,
     hasBase && "Dashed line: the baseline.",
@@ -210,7 +210,7 @@ function Bar({ frame, of, row, index, scale, start, base, paper, low, high, chos
   const [from, to] = start === undefined ? [value, value] : [Math.min(start, value), Math.max(start, value)];
   return (
     <tr
-      class={`${isBaseline ? "baseline" : ""} ${isChosen ? "chosen" : ""}`}
+      class={`${isBaseline ? "is-baseline" : ""} ${isChosen ? "chosen" : ""}`}
       aria-rowindex={index}
       onPointerEnter={() => lit.set([id])}
     >

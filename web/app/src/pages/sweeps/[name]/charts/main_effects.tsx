@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
 import { Notice } from "../../../../components/notice";
-import { plural, tick } from "../../../../format";
+import { plural, tick, whole } from "../../../../format";
 import { navigate, withQuery } from "../../../../router";
 import { brushOf, withBrush, type Brush } from "./brush";
 import type { ChartChoice } from "./choice";
@@ -169,7 +169,9 @@ function Level({ frame, of, effect, level, place, scale, grand, brushes }: Level
         {level.mean === undefined ? "no value" : frame.text(of, level.mean)}
         <span class="muted wide-only">{intervalText(frame, of, level)}</span>
       </td>
-      <td class="num muted">{level.n < level.of ? `${level.n}/${level.of}` : level.n}</td>
+      <td class="num muted">
+        {level.n < level.of ? `${whole(level.n)}/${whole(level.of)}` : whole(level.n)}
+      </td>
     </tr>
   );
 }

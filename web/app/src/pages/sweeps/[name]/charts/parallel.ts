@@ -29,7 +29,7 @@ export function trackOf(frame: Frame, axis: Axis): Track {
   }
   const values = frame.values(axis);
   const extent = extentOf([values]);
-  const { low, high } = extent ?? { low: 0, high: 1 };
+  const { low, high } = extent ?? { low: NaN, high: NaN };
   const at = values.map((value) => (high > low ? (value - low) / (high - low) : value * 0 + 0.5));
   return { axis, at, levels: undefined, low, high };
 }
@@ -69,7 +69,7 @@ export function brushAt(track: Track, a: number, b: number): Brush | undefined {
     if (kept.length === 0) kept = [levels[Math.round(((from + to) / 2) * last)]!];
     return { kind: "in", axis: axis.key, levels: kept };
   }
-  if (from <= 0 && to >= 1) return undefined;
+  if ((from <= 0 && to >= 1) || Number.isNaN(low)) return undefined;
   const value = (share: number): number => low + share * (high - low);
   const brush = rangeOf(axis.key, value(from), value(to));
   // the ends of the axis are values of rows: rounded, they would leave these out

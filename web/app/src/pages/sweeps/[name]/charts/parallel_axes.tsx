@@ -52,6 +52,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
   const width = Math.max(seen, axes.length * kLeast);
   const colours = useColours();
   const [hover, setHover] = useState<number | undefined>();
+  const [onLeft, setOnLeft] = useState(false);
   const [drag, setDrag] = useState<{ place: number; from: number; to: number } | undefined>();
   const tracks = useMemo(
     () => axes.map((axis) => trackOf(frame, axis)),
@@ -121,6 +122,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
     navigate(withQuery({ brush: withBrush(brushes, tracks[place]!.axis.key, undefined) }));
   const onMove = (event: PointerEvent): void => {
     const edge = inner.current!.getBoundingClientRect();
+    setOnLeft(event.clientX - (inner.current!.parentElement?.getBoundingClientRect().left ?? 0) > seen / 2);
     const across = (event.clientX - edge.left - kSide) / (gap || 1);
     const place = Math.floor(across);
     const [a, b] = [tracks[place], tracks[place + 1]];
@@ -232,7 +234,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
             )}
           </span>
         )}
-        {!drag && <Readout frame={frame} row={hover} axes={axes} onLeft={false} spoken={false} />}
+        {!drag && <Readout frame={frame} row={hover} axes={axes} onLeft={onLeft} spoken={false} />}
       </div>
       {of && extent && <Legend axis={of} frame={frame} low={extent.low} high={extent.high} />}
     </ChartFigure>
@@ -285,6 +287,7 @@ function ticks(frame: Frame, { axis, levels, low, high }: Track): { share: numbe
       i % stride === 0 ? [{ share: levels.length === 1 ? 0.5 : i / last, text }] : [],
     );
   }
+  if (Number.isNaN(low)) return [{ share: 0.5, text: "no value" }];
   if (!(high > low)) return [{ share: 0.5, text: frame.text(axis, low) }];
   const inner = ticksOf(low, high, 5).filter((value) => {
     const share = (value - low) / (high - low);
