@@ -215,6 +215,66 @@ describe("charts", { skip: missing() }, () => {
       );
     }));
 
+  test("a pivoted table keeps the lines that have a brushed row", () => {
+    const by = "model.depth";
+    const long = { ...table, pivot: { by, columns: ["acc"] } };
+    const [acc] = table.columns;
+    const lines = table.rows
+      .filter(({ id }) => id.includes("depth=4,"))
+      .map((row) => ({
+        ...row,
+        id: row.id.replace("depth=4,", ""),
+        label: row.label.replace("depth=4, ", ""),
+        cells: ["4", "8", "12"].map((depth) => {
+          const own = table.rows.find(({ id }) => id === row.id.replace("depth=4,", `depth=${depth},`));
+          return { ...own.cells[0], row: own.id };
+        }),
+      }));
+    const pivoted = {
+      ...long,
+      pivoted: true,
+      rows: lines,
+      columns: ["4", "8", "12"].map((level) => ({ ...acc, name: `acc@${level}`, level, of: "acc" })),
+    };
+    return onFactors(
+      "chart=bars",
+      async (page) => {
+        await page.unroute(() => true);
+        await page.route(
+          (url) => url.pathname === "/api/v1/sweeps/msf-sharing/table",
+          (route) => route.fulfill({ json: route.request().url().includes("long_form=1") ? long : pivoted }),
+        );
+        await page.goto(at("/sweeps/msf-sharing?chart=effects").href);
+        await settles(async () => assert.equal(await rowCount(page), 12));
+        await charts(page).locator("tr", { hasText: "gaussian" }).getByRole("button").click();
+        await settles(async () => assert.equal(await rowCount(page), 6));
+        assert.match(await chip(page).innerText(), /^18 of 36 rows/);
+        await charts(page).getByRole("link", { name: "Bars" }).click();
+        await settles(async () => assert.equal(await charts(page).locator("table.bars tbody tr").count(), 18));
+        await charts(page).locator("table.bars tbody tr").first().hover();
+        await settles(async () => assert.equal(await page.locator("table.ablation tr.lit").count(), 1));
+      },
+      { of: long },
+    );
+  });
+
+  test("a part of a long table that cannot be read is told, and nothing is drawn of the others", () =>
+    onFactors(
+      "",
+      async (page) => {
+        await page.route(
+          (url) => url.pathname === "/api/v1/sweeps/msf-sharing/table" && url.searchParams.get("first") === "400",
+          (route) => route.fulfill({ status: 500, json: { code: "INTERNAL", message: "the disk is on fire" } }),
+        );
+        await charts(page).getByRole("link", { name: "Read all rows and draw them" }).click();
+        await charts(page).getByText("A part of the table could not be read").waitFor();
+        await charts(page).getByText("the disk is on fire").waitFor();
+        await charts(page).getByText("Reading rows: ").waitFor();
+        assert.equal(await charts(page).locator("figure").count(), 0);
+      },
+      { of: factorTable("msf-sharing", 20), expected: /status of 500/ },
+    ));
+
   test("hostile labels are text, in every chart and on a phone", () =>
     on(
       "/sweeps/odd",

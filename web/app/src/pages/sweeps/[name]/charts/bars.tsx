@@ -22,9 +22,10 @@ export function Bars({ frame, of, choice, shown }: Props) {
   const values = frame.values(of);
   const bounds = frame.bounds(of, choice.spread);
   const view = useMemo(() => {
-    const papers = Float64Array.from(shown, (row) => frame.paper(of, row) ?? NaN);
-    const bases = Float64Array.from(shown, (row) => baseOf(frame, values, row) ?? NaN);
-    const own = [values, bounds.low, bounds.high].map((all) => Float64Array.from(shown, (row) => all[row]!));
+    const pick = (all: Float64Array): Float64Array => Float64Array.from(shown, (row) => all[row]!);
+    const papers = pick(frame.papers(of));
+    const bases = pick(frame.bases(of));
+    const own = [values, bounds.low, bounds.high].map(pick);
     const extent = extentOf([...own, papers, bases]);
     return { papers, bases, extent, own: own[0]! };
   }, [frame, of, choice.spread, shown]);
@@ -142,12 +143,6 @@ function BarRows({ frame, of, choice, shown, scale, start, bounds, bases, papers
       </table>
     </div>
   );
-}
-
-/** The baseline's value; of a baseline its own. */
-function baseOf(frame: Frame, values: Float64Array, row: number): number | undefined {
-  const base = frame.isBaseline(row) ? row : frame.baseline(row);
-  return base === undefined ? undefined : values[base];
 }
 
 function fromZero(low: number, high: number): Scale {
@@ -317,7 +312,7 @@ function tableOf(frame: Frame, of: Axis, spread: Spread, shown: readonly number[
         text(low[row]),
         text(high[row]),
         String(cells[of.place]?.n ?? ""),
-        text(baseOf(frame, values, row)),
+        text(frame.bases(of)[row]),
         cells[of.place]?.paper || "–",
       ];
     }),

@@ -156,22 +156,34 @@ export function useColours(): Colours {
   return useMemo(coloursNow, [dark]);
 }
 
-/** Draws on a canvas of some size, as sharp as the screen is: to be set as its `ref`. */
+/**
+ * Draws on a canvas of some size, as sharp as the screen is: to be set as its `ref`. What `draw` returns is drawn after it, a step in each
+ * frame, so that the page answers meanwhile.
+ */
 export function useCanvas(
   width: number,
   height: number,
-  draw: (ctx: CanvasRenderingContext2D) => void,
+  draw: (ctx: CanvasRenderingContext2D) => (() => void)[] | void,
   inputs: unknown[],
 ): (canvas: HTMLCanvasElement | null) => void {
   const [element, setElement] = useState<HTMLCanvasElement | null>(null);
   useLayoutEffect(() => {
     const ctx = element?.getContext("2d");
     if (!element || !ctx || width <= 0) return;
-    const sharp = Math.min(3, devicePixelRatio || 1);
-    element.width = Math.round(width * sharp);
-    element.height = Math.round(height * sharp);
-    ctx.scale(sharp, sharp);
-    draw(ctx);
+    // after the page has answered: many rows take a while to draw
+    let next = requestAnimationFrame(() => {
+      const sharp = Math.min(3, devicePixelRatio || 1);
+      element.width = Math.round(width * sharp);
+      element.height = Math.round(height * sharp);
+      ctx.scale(sharp, sharp);
+      const steps = draw(ctx) ?? [];
+      const go = (): void => {
+        steps.shift()?.();
+        if (steps.length > 0) next = requestAnimationFrame(go);
+      };
+      go();
+    });
+    return () => cancelAnimationFrame(next);
   }, [element, width, height, ...inputs]);
   return setElement;
 }

@@ -81,7 +81,7 @@ export class Frame {
 
   /** Of each row its value in the unit that the column is shown in; NaN: it has none. */
   values(axis: Axis): Float64Array {
-    return kept(this.valuesOf, axis.key, () => {
+    return kept(this.valuesOf, `value of ${axis.key}`, () => {
       if (axis.kind === "setting") {
         const { of, numbers } = this.levels(axis);
         return Float64Array.from(of, (level) => (level < 0 ? NaN : (numbers?.[level] ?? NaN)));
@@ -131,9 +131,19 @@ export class Frame {
     );
   }
 
-  /** What the paper prints there, as a number. */
-  paper(axis: Axis, row: number): number | undefined {
-    return printedNumber(this.rows[row]?.cells[axis.place]?.paper ?? "");
+  /** Of each row what the paper prints there, as a number. */
+  papers(axis: Axis): Float64Array {
+    return kept(this.valuesOf, `paper of ${axis.key}`, () =>
+      Float64Array.from(this.rows, ({ cells }) => printedNumber(cells[axis.place]?.paper ?? "") ?? NaN),
+    );
+  }
+
+  /** Of each row the value of the row that it is compared with; of a baseline its own. */
+  bases(axis: Axis): Float64Array {
+    return kept(this.valuesOf, `baseline of ${axis.key}`, () => {
+      const values = this.values(axis);
+      return values.map((_, row) => values[this.isBaseline(row) ? row : (this.baseline(row) ?? -1)] ?? NaN);
+    });
   }
 
   /** The place of the row that one is compared with; undefined: there is none, or it is that one. */
@@ -307,6 +317,7 @@ function whyNone(cell: Cell): string {
 
 /** "78.90", "−0.3", "79.8 ± 0.1", "81.2 %"; undefined where a text is no number. */
 export function printedNumber(text: string): number | undefined {
+  if (text === "") return undefined;
   const match = /^\s*([-+\u2212]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*(?:%|±.*|\(.*\))?\s*$/i.exec(text);
   return match ? Number(match[1]!.replace("\u2212", "-")) : undefined;
 }

@@ -104,3 +104,39 @@ export function nearestLine(
   }
   return best;
 }
+
+/** Segments between neighbouring axes by their looks: x0 is the place of the axis, y0 and y1 are shares. */
+export interface Segments {
+  look: number;
+  /** place, y0, y1 of each. */
+  points: number[];
+}
+
+/** Places on an axis that are told apart where there are many rows. */
+const kPlaces = 142;
+
+/**
+ * What is seen of many lines: those that run together are one segment, with the highest of their looks (0 and more; below 0: not drawn).
+ * Looks at each row once for each pair of neighbouring axes; at most 142² segments for each.
+ */
+export function segmentsOf(tracks: readonly Track[], lookOf: Int8Array): Segments[] {
+  const found = new Map<number, number[]>();
+  for (let place = 0; place + 1 < tracks.length; ++place) {
+    const [left, right] = [tracks[place]!.at, tracks[place + 1]!.at];
+    const seen = new Int8Array(kPlaces * kPlaces).fill(-1);
+    for (let i = 0; i < left.length; ++i) {
+      const look = lookOf[i]!;
+      if (look < 0 || Number.isNaN(left[i]!) || Number.isNaN(right[i]!)) continue;
+      const at = Math.round(left[i]! * (kPlaces - 1)) * kPlaces + Math.round(right[i]! * (kPlaces - 1));
+      if (seen[at]! < look) seen[at] = look;
+    }
+    for (let at = 0; at < seen.length; ++at) {
+      const look = seen[at]!;
+      if (look < 0) continue;
+      let points = found.get(look);
+      if (!points) found.set(look, (points = []));
+      points.push(place, Math.floor(at / kPlaces) / (kPlaces - 1), (at % kPlaces) / (kPlaces - 1));
+    }
+  }
+  return [...found].map(([look, points]) => ({ look, points })).sort((a, b) => a.look - b.look);
+}

@@ -18,7 +18,7 @@ import {
 } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { lit } from "./lit";
-import { brushAt, nearestLine, sharesOf, stepOf, trackOf, type Track } from "./parallel";
+import { brushAt, nearestLine, segmentsOf, sharesOf, stepOf, trackOf, type Track } from "./parallel";
 import { extentOf, ticksOf } from "./scales";
 
 interface Props {
@@ -40,8 +40,12 @@ const kLeast = 116;
 const kSide = 28;
 /** Room for the texts of the last axis. */
 const kLast = 92;
-/** Colours that lines are drawn in, so that 10,000 lines are as many strokes. */
+/** Colours that lines are drawn in. */
 const kColours = 24;
+/** Of more rows than this, lines that run together are drawn once. */
+const kMostLines = 400;
+/** Numbers of segments that are drawn at once: 600 segments. */
+const kStep = 1800;
 /** Ticks of a setting: more levels than this have one for each second, third, … */
 const kMostTexts = 14;
 
@@ -70,42 +74,59 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
     lit.set(row === undefined ? [] : [frame.rows[row]!.id]);
   };
 
+  const isCrowd = frame.rows.length > kMostLines;
   const canvas = useCanvas(
     width,
     kHeight,
     (ctx) => {
       ctx.clearRect(0, 0, width, kHeight);
-      const bins: number[][] = Array.from({ length: kColours }, () => []);
-      const rest: number[] = [];
-      const faint: number[] = [];
-      for (let i = 0; i < frame.rows.length; ++i) {
+      // 0: the brush leaves it out, 1: it has no value of the colour, from 2 on: a colour
+      const looks = Int8Array.from(frame.rows, (_, i) => {
+        if (brushed && brushed.kept[i] === 0) return 0;
         const value = values?.[i] ?? NaN;
-        if (brushed && brushed.kept[i] === 0) faint.push(i);
-        else if (!extent || Number.isNaN(value)) rest.push(i);
-        else
-          bins[Math.min(kColours - 1, Math.floor(shareOf(value, extent.low, extent.high) * kColours))]!.push(
-            i,
-          );
-      }
-      const count = frame.rows.length - faint.length;
-      const strength = Math.max(0.25, Math.min(1, 60 / Math.max(1, count)));
-      const stroke = (rows: number[], color: string, alpha: number, weight: number): void => {
-        if (rows.length === 0) return;
-        ctx.strokeStyle = color;
-        ctx.globalAlpha = alpha;
-        ctx.lineWidth = weight;
+        if (!extent || Number.isNaN(value)) return 1;
+        return 2 + Math.min(kColours - 1, Math.floor(shareOf(value, extent.low, extent.high) * kColours));
+      });
+      const strength = isCrowd ? 0.9 : Math.max(0.4, Math.min(1, 60 / Math.max(1, frame.rows.length)));
+      const pen = (look: number): void => {
+        ctx.setLineDash(look === 1 ? [4, 4] : []);
+        ctx.lineWidth = look < 2 ? 1 : isCrowd ? 1.2 : 1.6;
+        ctx.strokeStyle = look < 2 ? colours.muted : rampAt(colours.scale, (look - 1.5) / kColours);
+        ctx.globalAlpha = look === 0 ? 0.14 : look === 1 ? 0.6 : strength;
         ctx.beginPath();
-        for (const row of rows) path(ctx, tracks, row, left, top);
+      };
+      const strong = (): void => {
+        pen(1);
+        ctx.setLineDash([]);
+        ctx.strokeStyle = colours.accent;
+        ctx.lineWidth = 3;
+        ctx.globalAlpha = 1;
+        frame.rows.forEach(({ id }, i) => choice.chosen.has(id) && path(ctx, tracks, i, left, top));
         ctx.stroke();
       };
-      stroke(faint, colours.muted, Math.min(0.18, 12 / Math.max(1, faint.length) + 0.03), 1);
-      ctx.setLineDash([4, 4]);
-      stroke(rest, colours.muted, Math.max(0.3, strength), 1.2);
-      ctx.setLineDash([]);
-      bins.forEach((rows, i) => stroke(rows, rampAt(colours.scale, (i + 0.5) / kColours), strength, 1.6));
-      const strong = frame.rows.flatMap(({ id }, i) => (choice.chosen.has(id) ? [i] : []));
-      stroke(strong, colours.accent, 1, 3);
-      ctx.globalAlpha = 1;
+      if (!isCrowd) {
+        const order = [...looks.keys()].sort((a, b) => looks[a]! - looks[b]!);
+        for (const row of order) {
+          pen(looks[row]!);
+          path(ctx, tracks, row, left, top);
+          ctx.stroke();
+        }
+        strong();
+        return [];
+      }
+      const steps: (() => void)[] = [];
+      for (const { look, points } of segmentsOf(tracks, looks))
+        for (let from = 0; from < points.length; from += kStep)
+          steps.push(() => {
+            pen(look);
+            for (let i = from; i < Math.min(points.length, from + kStep); i += 3) {
+              ctx.moveTo(left(points[i]!), top(points[i + 1]!));
+              ctx.lineTo(left(points[i]! + 1), top(points[i + 2]!));
+            }
+            ctx.stroke();
+          });
+      steps.push(strong);
+      return steps;
     },
     [tracks, width, brushed, colours, extent, choice.chosen],
   );
@@ -136,6 +157,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
   const gaps = frame.rows.filter((_, i) => tracks.some(({ at }) => Number.isNaN(at[i]!))).length;
   const plain = values ? frame.rows.filter((_, i) => Number.isNaN(values[i]!)).length : 0;
   const notes = [
+    isCrowd && "Lines that run together are drawn once, in the colour of the highest.",
     "Drag on an axis, or move its ends with the arrow keys, to keep the rows that pass there; press an axis to let go. Press a line to choose its row.",
     gaps > 0 && `${plural(gaps, "row")} without a value on some axis: the line has a gap there.`,
     plain > 0 && of !== undefined && `Dashed: ${plural(plain, "row")} without a value of ${of.title}.`,

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import css from "../../../../styles/base.css?raw";
 import { contrast, inkOn, rampAt, shareOf } from "./colours";
-import { brushAt, sharesOf, trackOf } from "./parallel";
+import { brushAt, segmentsOf, sharesOf, trackOf } from "./parallel";
 import { Frame } from "./frame";
 import { tableOf } from "./made_up";
 import { extentOf, scaleOf, ticksOf } from "./scales";
@@ -65,4 +65,16 @@ test("a drag on a parallel axis is a brush, and a brush a range of the axis", ()
   const [from, to] = sharesOf(k!, { kind: "in", axis: "factor.k", levels: ["b"] })!;
   expect(brushAt(k!, from, to)).toEqual({ kind: "in", axis: "factor.k", levels: ["b"] });
   expect(sharesOf(k!, { kind: "in", axis: "factor.k", levels: ["gone"] })).toBeUndefined();
+});
+
+test("lines that run together are drawn once, in the highest look", () => {
+  const rows = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k=${i % 2},v=${i}`, [i % 2]]));
+  const table = tableOf(["acc"], rows);
+  const frame = new Frame(table, table.rows);
+  const tracks = ["factor.k", "acc"].map((key) => trackOf(frame, frame.axis(key)!));
+  const looks = Int8Array.from(frame.rows, (_, i) => (i === 4 ? -1 : i === 7 ? 9 : 3));
+  expect(segmentsOf(tracks, looks)).toEqual([
+    { look: 3, points: [0, 0, 0] },
+    { look: 9, points: [0, 1, 1] },
+  ]);
 });
