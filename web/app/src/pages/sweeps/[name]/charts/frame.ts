@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plain, signed, withMinus, withSpread } from "../../../../format";
+import { plain, withMinus, withSpread } from "../../../../format";
 import type { Cell, Column, Real, Table, TableRow } from "../../../../generated/ablate";
 import { headingOf, inUnit, isSampled, numeric } from "../table/columns";
 
@@ -178,11 +178,6 @@ export class Frame {
     return axis.column.digits === undefined
       ? withSpread(value, inUnit(cell.sd, axis.column))
       : `${this.text(axis, value)} ± ${this.text(axis, inUnit(cell.sd, axis.column))}`;
-  }
-
-  /** "+0.35" */
-  difference(axis: Axis, value: number): string {
-    return signed(value, axis.column?.digits);
   }
 
   /** Settings that are known by the names of rows: "groups=2,layout=block", "vit-s,epochs=300", and their groups. */

@@ -399,7 +399,9 @@ function Handle({
   const share = end === "low" ? low : high;
   const text = track.levels
     ? track.levels[Math.round(share * Math.max(1, track.levels.length - 1))]!
-    : frame.text(track.axis, track.low + share * (track.high - track.low));
+    : Number.isNaN(track.low)
+      ? "no value"
+      : frame.text(track.axis, track.low + share * (track.high - track.low));
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = stepOf(track);
     // an end of a band around levels goes on from the level that it holds
