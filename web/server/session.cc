@@ -96,8 +96,7 @@ Answer not_served(const Request& request, const std::string& why, const char* al
 /// not from there. A script that shows a token says by that who it is; no browser does so by itself.
 std::optional<Answer> action_objection(const Parser& parser, const Site& site) {
   const Request& request = parser.get();
-  if (!site.actions.open())
-    return not_served(request, ActionDesk::kReadOnly, "GET, HEAD");
+  if (!site.actions.open()) return not_served(request, ActionDesk::kReadOnly, "GET, HEAD");
   if (request.method() != http::verb::post)
     return not_served(request, "what is to be done is posted", "POST");
   if (authorization_of(request).empty() && request["Sec-Fetch-Site"] != "same-origin")
