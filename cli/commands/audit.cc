@@ -25,7 +25,8 @@ Run declare_audit(CLI::App& app, Context& context) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--who", flags->who, "Only lines of this person")->type_name("NAME");
-  app.add_option("--what", flags->what, "Only lines of this request, such as CancelSweep")->type_name("REQUEST");
+  app.add_option("--what", flags->what, "Only lines of this request, such as CancelSweep")
+      ->type_name("REQUEST");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
     ablate::v1::ListAuditRequest request;
