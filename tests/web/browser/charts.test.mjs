@@ -22,7 +22,7 @@ describe("charts", { skip: missing() }, () => {
   const onFactors = (query, steps, { of = table, ...options } = {}) =>
     visit(
       dashboard.browser,
-      at("/nothing/here"),
+      at("/workers"),
       async (page, asked) => {
         await serveTable(page, "msf-sharing", of);
         await page.goto(at(`/sweeps/msf-sharing?${query}`).href);
