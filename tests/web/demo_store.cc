@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/sha256.h"
+#include "images/png_write.h"
 #include "storage/count_store.h"
 #include "storage/metric_store.h"
+#include "storage/probe_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -87,6 +91,102 @@ storage::Column params_column() {
           .unit = protocol::Unit::kMillion,
           .better = protocol::Better::kLower,
           .digits = 2};
+}
+
+nlohmann::json axis(const char* name, std::vector<std::string> places) {
+  return {{"name", name}, {"places", std::move(places)}};
+}
+
+std::vector<std::string> counted(int places) {
+  std::vector<std::string> names;
+  for (int i = 1; i <= places; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+/// Grows with the layer.
+nlohmann::json feature_norms(RunId run) {
+  std::vector<double> norms;
+  for (int layer = 0; layer <= 4; ++layer) norms.push_back(5.5 + 1.25 * layer + 0.25 * run);
+  return {{"probe", "feature-norms"},
+          {"settings", {{"images", 64}}},
+          {"values", {{"embedding", norms.front()}, {"largest", norms.back()}, {"last", norms.back()}}},
+          {"arrays",
+           {{"norm",
+             {{"axes", nlohmann::json::array({axis("layer", {"embedding", "1", "2", "3", "4"})})},
+              {"values", norms}}}}}};
+}
+
+/// Of probe and weight there is none.
+nlohmann::json similarities() {
+  constexpr int kLayers = 4, kHeads = 3, kRoles = 5;
+  const auto between = [](int x, int y, double more) -> nlohmann::json {
+    if (x == y) return 1;
+    if (x + y == 7) return "NaN";
+    return 0.15 + 0.12 * std::abs(x - y) + more;
+  };
+  auto mean = nlohmann::json::array(), all = nlohmann::json::array();
+  for (int layer = 0; layer < kLayers; ++layer)
+    for (int head = 0; head < kHeads; ++head)
+      for (int x = 0; x < kRoles; ++x)
+        for (int y = 0; y < kRoles; ++y) {
+          if (layer == 0 && head == 0) mean.push_back(between(x, y, 0.1));
+          all.push_back(between(x, y, 0.05 * layer + 0.01 * head));
+        }
+  const std::vector<std::string> roles{"query", "key", "value", "probe", "weight"};
+  const auto of = axis("role", roles), with = axis("other role", roles);
+  return {{"probe", "subspace-similarity"},
+          {"settings", nlohmann::json::object()},
+          {"values", {{"query-key", 0.37}, {"query-value", 0.49}, {"key-value", 0.37}}},
+          {"arrays",
+           {{"mean", {{"axes", {of, with}}, {"values", mean}}},
+            {"similarity",
+             {{"axes", {axis("layer", counted(kLayers)), axis("head", counted(kHeads)), of, with}},
+              {"values", all}}}}},
+          {"notes", nlohmann::json::array({"layer 1 has no matrix for probe"})}};
+}
+
+constexpr int kMapSide = 16, kMapHeads = 3, kMapImages = 2;
+
+/// What a head attends to: a spot that lies elsewhere for each head and image.
+double attention_at(int image, int head, int row, int column) {
+  return std::exp(-(std::pow(column - 4 * head - 3, 2) + std::pow(row - 5 - 3 * image, 2)) / 12) / 40;
+}
+
+nlohmann::json attention(RunId run) {
+  std::vector<double> map;
+  for (int image = 0; image < kMapImages; ++image)
+    for (int head = 0; head < kMapHeads; ++head)
+      for (int row = 0; row < kMapSide; ++row)
+        for (int column = 0; column < kMapSide; ++column)
+          map.push_back(attention_at(image, head, row, column));
+  return {{"probe", "attention"},
+          {"settings", {{"images", kMapImages}}},
+          {"values", {{"entropy", 1.83 - 0.01 * run}}},
+          {"arrays",
+           {{"map",
+             {{"axes",
+               {axis("image", {"0", "500"}), axis("head", counted(kMapHeads)), axis("row", counted(kMapSide)),
+                axis("column", counted(kMapSide))}},
+              {"values", map}}}}},
+          {"notes", nlohmann::json::array({"layer 4"})}};
+}
+
+/// A row for each image: a grey one, then the map of each head.
+storage::StoredPicture attention_picture() {
+  auto drawn = images::black(kMapSide * (1 + kMapHeads), kMapSide * kMapImages);
+  for (int y = 0; y < drawn.height; ++y)
+    for (int x = 0; x < drawn.width; ++x) {
+      const int head = x / kMapSide - 1;
+      const double share = head < 0 ? 0.5 : 40 * attention_at(y / kMapSide, head, y % kMapSide, x % kMapSide);
+      std::fill_n(drawn.row(y) + 3 * x, 3, static_cast<std::uint8_t>(255 * share));
+    }
+  storage::StoredPicture picture{.name = "maps",
+                                 .sha256 = {},
+                                 .width = static_cast<std::uint32_t>(drawn.width),
+                                 .height = static_cast<std::uint32_t>(drawn.height),
+                                 .png = images::encode_png(drawn)};
+  picture.sha256 = sha256_hex(picture.png);
+  return picture;
 }
 
 }  // namespace
@@ -457,6 +557,15 @@ void DemoStore::fail(RunId run, const std::string& reason) {
   storage::MetricStore{db_}.append_log(run, "error: " + reason + "\n");
   storage::TrialStore{db_}.end(
       run, {.state = storage::RunState::kFailed, .reason = reason, .exit_code = 1, .retryable = false}, now_);
+}
+
+void DemoStore::look_into(RunId run) {
+  const nlohmann::json no_codes{{"probe", "code-norms"}, {"missing", "code-norms: the model has no codes"}};
+  for (const auto& found : {feature_norms(run), similarities(), attention(run), no_codes})
+    storage::ProbeStore{db_}.put(run, protocol::read_probe_result_text(found.dump()), kSteps,
+                                 found["probe"] == "attention" ? std::vector{attention_picture()}
+                                                               : std::vector<storage::StoredPicture>{},
+                                 now_);
 }
 
 void DemoStore::explain_waiting() { db_.execute("UPDATE shape SET waiting = 'both slots are busy'"); }

@@ -47,6 +47,9 @@ class DemoStore {
   /// A sweep of so many rows by one seed, in groups of 1,000, that all wait but for the first three. The row
   /// "r0000" is the baseline; params go up and down from row to row.
   void submit_long(const std::string& name, int rows);
+  /// Gives a completed run what probes would find: feature-norms, subspace-similarity, attention(images=2)
+  /// with a picture, and code-norms, which finds nothing. The values depend on the run's number.
+  void look_into(storage::RunId run);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 

@@ -16,6 +16,8 @@ describe("the pages for everybody", { skip: missing() }, () => {
     async ready({ tell, served }) {
       await tell("incomplete unfilled");
       await tell("fail");
+      await tell("probe 4");
+      await tell("probe 5");
       const { runs } = await served("/runs?limit=1");
       paths = [
         "/",
@@ -29,6 +31,7 @@ describe("the pages for everybody", { skip: missing() }, () => {
         "/sweeps/msf-sharing/failures",
         "/sweeps/unfilled",
         `/runs/${runs[0].id}`,
+        "/runs/4", // with probes, all of them open
         "/compare",
         "/compare?a=msf-sharing/orig&b=msf-sharing/msf",
         "/tables",
@@ -52,6 +55,7 @@ describe("the pages for everybody", { skip: missing() }, () => {
           await page.getByRole("heading", { level: 1 }).waitFor();
           // the design page shows what is loading on purpose
           if (path !== "/design") await page.waitForFunction(() => !document.querySelector(".skeleton"));
+          await openDetails(page);
           found.push(...(await violationsOf(page, path)));
         }
         assert.deepEqual(found, []);
@@ -76,6 +80,13 @@ describe("the pages for everybody", { skip: missing() }, () => {
         await page.context().close();
       });
 });
+
+/** What probes found is drawn when it is opened. */
+async function openDetails(page) {
+  const closed = page.locator(".probe-whole:not([open]) > summary");
+  while ((await closed.count()) > 0) await closed.first().click();
+  await page.waitForFunction(() => !document.querySelector(".probe-whole .skeleton"));
+}
 
 async function violationsOf(page, where) {
   await page.evaluate(kAxe);

@@ -12,6 +12,7 @@ import "./styles/curves.css";
 import "./styles/decisions.css";
 import "./styles/table.css";
 import "./styles/settings.css";
+import "./styles/probes.css";
 import "./styles/design.css";
 
 keepPlaces();

@@ -18,7 +18,10 @@ export function RunCurves({ run }: { run: number }) {
   const seen = useSeen(runs, [], view, (change) => change.run === run || change.run === 0);
   const set = seen.resource.data;
   const charts = useMemo(() => {
-    const metrics = [...(set?.curves.values() ?? [])].map((curve) => curve.name);
+    // a probe's values have one point each: they are in a section of their own
+    const metrics = [...(set?.curves.values() ?? [])]
+      .map((curve) => curve.name)
+      .filter((name) => !name.startsWith("probe:"));
     return [...quantitiesOf(metrics)].map(([quantity, names]) => {
       const groups = names.map((name, i) => {
         const own = set && groupRun(set, run, name, name, view);

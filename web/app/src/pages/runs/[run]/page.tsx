@@ -7,6 +7,7 @@ import { useResource } from "../../../resource";
 import { comparePath, Link, rowPath, sweepPath } from "../../../router";
 import { RunActions } from "./actions";
 import { RunCurves } from "./curves";
+import { Probes, useProbes } from "./probes";
 import { Attempts, Checkpoints, MetricTable } from "./tables";
 import { Json } from "./json";
 import { Log } from "./log";
@@ -53,6 +54,7 @@ function RunPage({ run }: { run: number }) {
 }
 
 function Body({ run, detail }: { run: number; detail: RunDetail }) {
+  const probes = useProbes(run, detail.summary.state);
   return (
     <>
       <Summary detail={detail} />
@@ -62,6 +64,7 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
         <RunCurves run={run} />
         <MetricTable metrics={detail.summary.metrics} />
       </section>
+      <Probes run={run} of={probes} ended={Boolean(detail.summary.ended)} />
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
         <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary.ended)} />

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useMemo } from "preact/hooks";
+import { ErrorNotice, Loaded } from "../../../components/notice";
+import { moment, whole } from "../../../format";
+import type { ProbeFound, ProbesResponse } from "../../../generated/ablate";
+import { readFound, unitOf, withUnit } from "../../../probes/found";
+import { OpenedProbe } from "../../../probes/opened";
+import { useResource, type Resource } from "../../../resource";
+
+/** Probes are stored when a run ends: until then a change of the run is seldom one of them. */
+const kSlowMs = 10_000;
+
+/** What probes found in the run's model: numbers at once, the rest when it is asked for. */
+export function useProbes(run: number | undefined, state: string): Resource<ProbesResponse> {
+  return useResource<ProbesResponse>(
+    run === undefined ? null : `/runs/${run}/probes`,
+    (change) => change.run === run || change.run === 0,
+    undefined,
+    { ms: kSlowMs, watched: state },
+  );
+}
+
+export function Probes({ run, of, ended }: { run: number; of: Resource<ProbesResponse>; ended: boolean }) {
+  const probes = of.data?.probes;
+  if (of.error && !probes) return <ErrorNotice error={of.error} what="The probes" />;
+  if (probes?.length === 0)
+    return ended ? (
+      <p class="muted no-probes">
+        No probe is stored. This runs one: <code>ablate probe {run} NAME</code>
+      </p>
+    ) : null;
+  return (
+    <section aria-labelledby="probes">
+      <h2 id="probes">Probes</h2>
+      <Loaded of={of} what="The probes" lines={2}>
+        {(data) => (
+          <div class="probes">
+            {data.probes.map((probe) => (
+              <Probe key={probe.name} run={run} probe={probe} />
+            ))}
+          </div>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Probe({ run, probe }: { run: number; probe: ProbeFound }) {
+  const found = useMemo(() => readFound(probe.found_json), [probe.found_json]);
+  return (
+    <article class="panel probe" aria-label={`Probe ${probe.name}`}>
+      <div class="probe-head">
+        <h3>{probe.name}</h3>
+        {found.settings.map(({ name, text }) => (
+          <code key={name}>
+            {name}={text}
+          </code>
+        ))}
+        <span class="muted">
+          at step {whole(probe.step)}
+          {probe.time && (
+            <>
+              , stored <time dateTime={probe.time}>{moment(probe.time)}</time>
+            </>
+          )}
+        </span>
+      </div>
+      {found.missing && <p class="probe-missing">Nothing found: {found.missing}</p>}
+      {found.values.length > 0 && (
+        <dl class="probe-values">
+          {found.values.map(({ name, value }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="num">{withUnit(value, unitOf(found.probe, name))}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {found.notes.length > 0 && (
+        <ul class="probe-notes muted">
+          {found.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      {!found.missing && <OpenedProbe of={[{ run, listed: probe }]} name={probe.name} />}
+    </article>
+  );
+}
