@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes found in a run's model, alone and beside another run's; and when the attempts of a trial were.
+// What probes found in a run's model, alone and beside another run's; when the attempts of its trial were.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
@@ -83,6 +83,25 @@ describe("what probes found", { skip: missing() }, () => {
       assert.equal(readFileSync(await saved.path()).toString("base64"), probes[0].pictures[0].png);
     }));
 
+  test("two runs are compared by what probes found in both", async () => {
+    await on(`/compare?a=${kProbed}&b=${kOther}`, async (page, asked) => {
+      const section = page.getByRole("region", { name: "Probes" });
+      const row = section.getByRole("row").filter({ hasText: "entropy" });
+      await row.waitFor();
+      assert.deepEqual(await row.getByRole("cell").allInnerTexts(), ["1.7900 nats", "1.7800 nats", "−0.0100 nats"]);
+      await section.getByText("code-norms: nothing found in A and B").waitFor();
+      assert.deepEqual(named(asked), [], "arrays and pictures were not asked for");
+      await section.getByText("Charts and pictures of feature-norms").click();
+      await settles(async () => assert.equal(await section.getByRole("img", { name: /^Line chart of norm/ }).count(), 2));
+      assert.equal(named(asked).length, 2);
+    });
+    await on(`/compare?a=${kProbed}&b=${kNotProbed}`, async (page, asked) => {
+      await page.getByRole("heading", { name: "Metrics" }).waitFor();
+      await settles(async () => assert.equal(asked.filter(({ pathname }) => /probes$/.test(pathname)).length, 2));
+      assert.equal(await page.getByRole("heading", { name: "Probes" }).count(), 0, "there is nothing to compare");
+    });
+  });
+
   test("where no probe is stored, one line says what runs one", async () => {
     await on(`/runs/${kNotProbed}`, async (page) => {
       await page.getByText(`ablate probe ${kNotProbed} NAME`).waitFor();
@@ -102,4 +121,45 @@ describe("what probes found", { skip: missing() }, () => {
       },
       { expected: kRefused },
     ));
+});
+
+describe("the time line", { skip: missing() }, () => {
+  const dashboard = useDashboard();
+  const { on, served } = dashboard;
+  const section = (page) => page.getByRole("region", { name: "Time line" });
+  const attempts = async () => (await served("/runs?sweep=msf-sharing")).runs.filter(({ trial }, _, all) => all.filter((run) => run.trial === trial).length > 1);
+
+  test("attempts are bars on one axis, with worker, state and the step that they resumed from", async () => {
+    const [resumed, lost] = await attempts();
+    await on(`/runs/${lost.id}`, async (page) => {
+      const line = section(page);
+      await line.getByRole("img", { name: /^Attempt 1: leased to cellar-3 .*checkpoint at step 300 about .*lost at step 300/ }).waitFor();
+      await line.getByRole("img", { name: /^Attempt 2: leased to anvil-1 .*resumed from step 300 .*at step \d+ now/ }).waitFor();
+      await line.getByText("checkpoint of this run").waitFor();
+      const [first, second] = await line.locator(".time-bar").evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().toJSON()));
+      assert.ok(second.left >= first.right - 1, "the second attempt is after the first");
+      await line.getByRole("link", { name: `run ${resumed.id}` }).click();
+      await page.getByRole("heading", { level: 1, name: `Run ${resumed.id}` }).waitFor();
+    });
+  });
+
+  test("the same is a table, by local time", async () => {
+    const [, lost] = await attempts();
+    const timeZone = "Asia/Kathmandu";
+    await on(
+      `/runs/${lost.id}`,
+      async (page) => {
+        await section(page).getByRole("button", { name: "Show as table" }).click();
+        const rows = section(page).getByRole("table").locator("tbody tr");
+        await rows.filter({ hasText: "checkpoint at step 300" }).getByText("about").waitFor();
+        await rows.filter({ hasText: "resumed from step 300" }).waitFor();
+        const ended = rows.filter({ hasText: "lost at step 300: worker cellar-3 was not heard for 30 s" });
+        const time = new Date(lost.ended).toLocaleString("en-GB", {
+          ...{ timeZone, day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+        });
+        assert.equal(await ended.locator("time").innerText(), time);
+      },
+      { timezoneId: timeZone },
+    );
+  });
 });

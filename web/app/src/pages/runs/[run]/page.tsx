@@ -3,15 +3,17 @@ import { Loaded } from "../../../components/notice";
 import { rowName } from "../../../format";
 import type { RunDetail } from "../../../generated/ablate";
 import type { Page } from "../../../page";
+import { useProbes } from "../../../probes/read";
 import { useResource } from "../../../resource";
 import { comparePath, Link, rowPath, sweepPath } from "../../../router";
 import { RunActions } from "./actions";
 import { RunCurves } from "./curves";
-import { Probes, useProbes } from "./probes";
+import { Probes } from "./probes";
 import { Attempts, Checkpoints, MetricTable } from "./tables";
 import { Json } from "./json";
 import { Log } from "./log";
 import { Summary } from "./summary";
+import { TimeLine } from "./time_line";
 
 export const page: Page = {
   title: (run) => `Run ${run}`,
@@ -79,6 +81,7 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
           <Json text={detail.environment_json} label="Environment" />
         </section>
       </div>
+      <TimeLine run={run} detail={detail} probes={probes} />
       <section aria-labelledby="checkpoints">
         <h2 id="checkpoints">Checkpoints</h2>
         <Checkpoints checkpoints={detail.checkpoints} />

@@ -5,20 +5,7 @@ import { moment, whole } from "../../../format";
 import type { ProbeFound, ProbesResponse } from "../../../generated/ablate";
 import { readFound, unitOf, withUnit } from "../../../probes/found";
 import { OpenedProbe } from "../../../probes/opened";
-import { useResource, type Resource } from "../../../resource";
-
-/** Probes are stored when a run ends: until then a change of the run is seldom one of them. */
-const kSlowMs = 10_000;
-
-/** What probes found in the run's model: numbers at once, the rest when it is asked for. */
-export function useProbes(run: number | undefined, state: string): Resource<ProbesResponse> {
-  return useResource<ProbesResponse>(
-    run === undefined ? null : `/runs/${run}/probes`,
-    (change) => change.run === run || change.run === 0,
-    undefined,
-    { ms: kSlowMs, watched: state },
-  );
-}
+import type { Resource } from "../../../resource";
 
 export function Probes({ run, of, ended }: { run: number; of: Resource<ProbesResponse>; ended: boolean }) {
   const probes = of.data?.probes;
