@@ -34,6 +34,7 @@ describe("the pages for everybody", { skip: missing() }, () => {
         "/runs/4", // with probes, all of them open
         "/compare",
         "/compare?a=msf-sharing/orig&b=msf-sharing/msf",
+        "/compare?a=4&b=5",
         "/tables",
         "/queue",
         "/workers",

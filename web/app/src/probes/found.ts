@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plain, signed } from "../format";
+import { decimals, plain, signed } from "../format";
 
 export interface Axis {
   name: string;
@@ -111,13 +111,15 @@ export function withUnit(value: number, unit: string): string {
   return unit ? `${short(value)} ${unit}` : short(value);
 }
 
-/** A difference with its unit and sign. */
+/** A difference, with the digits of what differs; of percentages without a unit, as it would be read as a share. */
 export function differenceText(a: number, b: number, unit: string): string {
   const difference = b - a;
   if (!Number.isFinite(difference)) return "–";
   if (unit === "bytes")
     return (difference < 0 ? "\u2212" : difference > 0 ? "+" : "±") + withUnit(Math.abs(difference), unit);
-  return unit ? `${signed(difference)} ${unit}` : signed(difference);
+  const [x, y] = [a, b].map((value) => decimals(plain(Math.abs(value))));
+  const text = signed(difference, x === undefined || y === undefined ? undefined : Math.max(x, y));
+  return unit && unit !== "%" ? `${text} ${unit}` : text;
 }
 
 /** As other numbers of the pages, and without a number that is not there. */

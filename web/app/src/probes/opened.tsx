@@ -10,11 +10,12 @@ let loaded: Whole | undefined;
 
 /** Arrays and pictures of a probe in one or several runs: neither they nor what draws them is read before this is opened. */
 export function OpenedProbe({ of, name }: { of: { run: number; listed: ProbeFound }[]; name: string }) {
+  const isAlone = of.length === 1; // below its name
   const [open, setOpen] = useState(false);
   return (
     <details class="probe-whole" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        Charts and pictures<span class="sr-only"> of {name}</span>
+        Charts and pictures<span class={isAlone ? "sr-only" : ""}> of {name}</span>
       </summary>
       {open && <Content of={of} />}
     </details>

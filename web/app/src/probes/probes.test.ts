@@ -46,6 +46,31 @@ test("values have their units", () => {
   expect(differenceText(2, 1.5, "nats")).toBe("−0.5000 nats");
   expect(differenceText(1e6, 3e6, "bytes")).toBe("+2 MB");
   expect(differenceText(1, NaN, "")).toBe("–");
+  expect([differenceText(65.2, 66.2, "%"), differenceText(0.37, 0.37, "")]).toEqual(["+1.00", "±0.0000"]);
+});
+
+test("each value that is declared with a unit has one here", () => {
+  const [text] = Object.values(
+    import.meta.glob<string>("../../../../protocol/probes.cc", {
+      query: "?raw",
+      import: "default",
+      eager: true,
+    }),
+  );
+  const declared = text!.slice(text!.indexOf("kAll{")).split(".sentence");
+  let probe = "";
+  const found: string[] = [];
+  for (const part of declared) {
+    for (const [, name] of part.matchAll(/\.name = "([\w-]+)", \.unit = Unit/g))
+      found.push(`${probe}/${name}`);
+    probe = /\.name = "([\w-]+)",\s*$/.exec(part)?.[1] ?? probe;
+  }
+  expect(found).toEqual([
+    "accuracy-by-resolution/top1",
+    "accuracy-by-resolution/top5",
+    "inference-cost/memory_bytes",
+  ]);
+  for (const each of found) expect(unitOf(...(each.split("/") as [string, string]))).not.toBe("");
 });
 
 test("one axis is a line, few things by layer are lines, and two equal axes are a map", () => {

@@ -10,6 +10,7 @@ import { Link, navigate, rowPath, runPath, sweepPath, useAddress, withQuery } fr
 import { Choice, SidesForm } from "./choice";
 import { Curves } from "./curves";
 import { MetricTable } from "./metrics";
+import { ComparedProbes } from "./probes";
 import { SweepRows } from "./rows";
 import { Settings } from "./settings";
 
@@ -93,6 +94,9 @@ function Compared({ a, b }: { a: string; b: string }) {
           ) : (
             <>
               <MetricTable metrics={data.metrics} only={metric} />
+              {data.a.kind === "run" && data.b.kind === "run" && (
+                <ComparedProbes key={`${data.a.run} ${data.b.run}`} a={data.a} b={data.b} />
+              )}
               <Curves compared={data} />
             </>
           )}
