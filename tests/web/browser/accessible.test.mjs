@@ -58,6 +58,7 @@ describe("the pages for everybody", { skip: missing() }, () => {
           if (path !== "/design") await page.waitForFunction(() => !document.querySelector(".skeleton"));
           await openDetails(page);
           found.push(...(await violationsOf(page, path)));
+          if ((await showTables(page)) > 0) found.push(...(await violationsOf(page, `${path} as tables`)));
         }
         assert.deepEqual(found, []);
         await page.context().close();
@@ -87,6 +88,14 @@ async function openDetails(page) {
   const closed = page.locator(".probe-whole:not([open]) > summary");
   while ((await closed.count()) > 0) await closed.first().click();
   await page.waitForFunction(() => !document.querySelector(".probe-whole .skeleton"));
+}
+
+/** What is drawn is a table as well: shows them, and says how many. */
+async function showTables(page) {
+  const shown = page.locator("section[aria-labelledby=probes], section[aria-labelledby=time-line]");
+  const buttons = await shown.getByRole("button", { name: /^Show as table/ }).all();
+  for (const button of buttons.reverse()) await button.click(); // the last first, as each goes when it is clicked
+  return buttons.length;
 }
 
 async function violationsOf(page, where) {

@@ -79,7 +79,7 @@ describe("what probes found", { skip: missing() }, () => {
         attention.getByRole("link", { name: `Download maps of run ${kProbed}` }).click(),
       ]);
       assert.equal(saved.suggestedFilename(), `run-${kProbed}-attention-images-2--maps.png`);
-      const { probes } = await served(`/runs/${kProbed}/probes?name=attention(images=2)`);
+      const { probes } = await served(`/runs/${kProbed}/probes?name=${encodeURIComponent(name)}`);
       assert.equal(readFileSync(await saved.path()).toString("base64"), probes[0].pictures[0].png);
     }));
 

@@ -90,8 +90,8 @@ function GridTable({ title, grid }: { title: string; grid: Grid }) {
               {grid.rowName}
               {grid.columnName && ` \\ ${grid.columnName}`}
             </th>
-            {grid.columns.map((name) => (
-              <th scope="col" class="num" key={name}>
+            {grid.columns.map((name, column) => (
+              <th scope="col" class="num" key={column}>
                 {name}
               </th>
             ))}
@@ -99,7 +99,7 @@ function GridTable({ title, grid }: { title: string; grid: Grid }) {
         </thead>
         <tbody>
           {grid.rows.map((name, row) => (
-            <tr key={name}>
+            <tr key={row}>
               <th scope="row">{name}</th>
               {grid.values[row]!.map((value, column) => (
                 <td class="num" key={column}>

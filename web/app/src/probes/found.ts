@@ -50,7 +50,7 @@ export function readFound(text: string): Found {
       name,
       text: settingText(value),
     })),
-    values: Object.entries(objectOf(found.values)).map(([name, value]) => ({ name, value: Number(value) })),
+    values: Object.entries(objectOf(found.values)).map(([name, value]) => ({ name, value: numberOf(value) })),
     arrays: Object.entries(objectOf(found.arrays)).flatMap(([name, value]) => arrayOf(name, objectOf(value))),
     pictures: listOf(found.pictures).map((picture) => textOf(objectOf(picture).name)),
     notes: listOf(found.notes).map(textOf),
@@ -63,7 +63,7 @@ function arrayOf(name: string, array: Json): FoundArray[] {
     name: textOf(objectOf(axis).name),
     places: listOf(objectOf(axis).places).map(textOf),
   }));
-  const values = listOf(array.values).map(Number);
+  const values = listOf(array.values).map(numberOf);
   const size = axes.reduce((product, { places }) => product * places.length, 1);
   return axes.length > 0 && size > 0 && size === values.length ? [{ name, axes, values }] : [];
 }
@@ -71,6 +71,9 @@ function arrayOf(name: string, array: Json): FoundArray[] {
 const objectOf = (value: unknown): Json =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+/** A number that is not finite is a text. */
+const numberOf = (value: unknown): number =>
+  typeof value === "number" ? value : typeof value === "string" && value !== "" ? Number(value) : NaN;
 const textOf = (value: unknown): string =>
   value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
 

@@ -44,8 +44,8 @@ function Cells({ title, grid, scale }: { title: string; grid: Grid; scale: Scale
         <thead>
           <tr>
             <td />
-            {grid.columns.map((name) => (
-              <th key={name} scope="col">
+            {grid.columns.map((name, column) => (
+              <th key={column} scope="col">
                 {name}
               </th>
             ))}
@@ -53,7 +53,7 @@ function Cells({ title, grid, scale }: { title: string; grid: Grid; scale: Scale
         </thead>
         <tbody>
           {grid.rows.map((name, row) => (
-            <tr key={name}>
+            <tr key={row}>
               <th scope="row">{name}</th>
               {grid.values[row]!.map((value, column) => {
                 const color = Number.isFinite(value) ? scale.color(value) : undefined;

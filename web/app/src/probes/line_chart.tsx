@@ -22,7 +22,7 @@ export function LineChart({ title, grid, unit }: { title: string; grid: Grid; un
       {grid.columns.length > 1 && (
         <ul class="chart-key probe-key">
           {grid.columns.map((name, i) => (
-            <li key={name}>
+            <li key={i}>
               <Swatch look={lookOf(i)} />
               <span class="chart-key-name">
                 {grid.columnName} {name}
@@ -64,7 +64,7 @@ function Drawing(props: { grid: Grid; unit: string; width: number; range: [numbe
       {grid.rows.map(
         (name, row) =>
           row % stride === 0 && (
-            <text key={name} x={x(row)} y={kHeight - kRoom.bottom + 17} text-anchor="middle">
+            <text key={row} x={x(row)} y={kHeight - kRoom.bottom + 17} text-anchor="middle">
               {name}
             </text>
           ),
@@ -76,7 +76,7 @@ function Drawing(props: { grid: Grid; unit: string; width: number; range: [numbe
         const { color, dash } = lookOf(column);
         const points = grid.values.map((row) => row[column]!);
         return (
-          <g key={name} stroke={`var(${color})`} fill={`var(${color})`}>
+          <g key={column} stroke={`var(${color})`} fill={`var(${color})`}>
             <path d={pathOf(points, x, y)} fill="none" stroke-width="2" stroke-dasharray={dash.join(" ")} />
             {points.map(
               (value, row) =>

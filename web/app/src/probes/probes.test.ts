@@ -19,7 +19,7 @@ const kCodes: FoundArray = {
 
 test("what is stored is read, and whatever is not as expected is left out", () => {
   const found = readFound(
-    `{"probe": "p", "settings": {"images": 8, "sizes": [], "some": [1, 2]}, "values": {"a": 1, "b": "NaN"},
+    `{"probe": "p", "settings": {"images": 8, "sizes": [], "some": [1, 2]}, "values": {"a": 1, "b": "NaN", "c": null},
       "arrays": {"x": {"axes": [{"name": "layer", "places": ["1", 2]}], "values": [1, "Infinity"]},
                  "wrong": {"axes": [{"name": "layer", "places": ["1"]}], "values": [1, 2]}, "none": 5},
       "pictures": [{"name": "maps"}], "notes": ["n"], "missing": "p: nothing to see"}`,
@@ -29,7 +29,7 @@ test("what is stored is read, and whatever is not as expected is left out", () =
     "sizes=default",
     "some=1,2",
   ]);
-  expect(found.values.map(({ value }) => value)).toEqual([1, NaN]);
+  expect(found.values.map(({ value }) => value)).toEqual([1, NaN, NaN]);
   expect(found.arrays).toEqual([
     { name: "x", axes: [axis("layer", "1", "2")], values: [1, Number.POSITIVE_INFINITY] },
   ]);
