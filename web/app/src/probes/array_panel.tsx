@@ -67,11 +67,11 @@ export function ArrayPanel({ probe, array, of = "" }: { probe: string; array: Fo
           JSON file has them.
         </p>
       ) : asTable ? (
-        <GridTable title={title} grid={grid} />
+        <GridTable title={title + of} grid={grid} />
       ) : shape.kind === "lines" && grid.rows.length > 1 ? (
         <LineChart title={title} grid={grid} unit={unit} />
       ) : shape.kind === "lines" ? (
-        <GridTable title={title} grid={grid} />
+        <GridTable title={title + of} grid={grid} />
       ) : (
         <HeatMap title={title} grid={grid} unit={unit} />
       )}

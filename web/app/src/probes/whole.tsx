@@ -36,7 +36,7 @@ function Parts({ run, probe, of }: { run: number; probe: ProbeFound; of: string 
       {found.arrays.length > 0 && (
         <div class="probe-arrays">
           {found.arrays.map((array) => (
-            <ArrayPanel key={array.name} probe={found.probe} array={array} of={of} />
+            <ArrayPanel key={array.name} probe={found.probe} array={array} of={` of ${probe.name}${of}`} />
           ))}
         </div>
       )}
