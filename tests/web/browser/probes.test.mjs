@@ -43,7 +43,7 @@ describe("what probes found", { skip: missing() }, () => {
         "one probe was read whole",
       );
       await norms.getByRole("button", { name: "Show as table: norm" }).click();
-      const table = norms.getByRole("region", { name: "norm as a table" });
+      const table = norms.getByRole("region", { name: "norm of feature-norms as a table" });
       assert.deepEqual(await table.locator("td").allInnerTexts(), ["6.5000", "7.7500", "9", "10.25", "11.50"]);
     }));
 
