@@ -27,7 +27,9 @@ void tell_service_manager_ready() {
                  fmt::format("the service manager does not listen at NOTIFY_SOCKET={}: {}", path,
                              std::strerror(error))};
   };
-  if ((path[0] != '/' && path[0] != '@') || path.size() >= sizeof address.sun_path) throw failed(EINVAL);
+  if ((path[0] != '/' && path[0] != '@') || path.size() >= sizeof address.sun_path)
+    throw Error{Code::kUnavailable,
+                fmt::format("invalid NOTIFY_SOCKET '{}'; expected a path or an abstract name", path)};
   std::memcpy(address.sun_path, path.data(), path.size());
   if (path[0] == '@') address.sun_path[0] = '\0';  // an abstract name
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -431,12 +431,12 @@ class SchedulerServer::Impl {
         for (const storage::Change& change : changes) web_->publish(change);
       });
     }
+    tell_webhooks(options);
     serve();
     grpc::ChannelArguments any_answer;
     any_answer.SetMaxReceiveMessageSize(-1);
     actions_.connect(server_->InProcessChannel(any_answer));
     scheduler_.start_fleet();
-    tell_webhooks(options);
     ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
     folders_.keep();
     files_.keep();
@@ -445,8 +445,7 @@ class SchedulerServer::Impl {
 
   ~Impl() {
     webhook_subscription_ = {};
-    monitor_.watch(nullptr);
-    couriers_.reset();
+    if (couriers_) couriers_->stop();
     ticker_.request_stop();
     ticker_.join();
     scheduler_.stop_counting();
@@ -550,13 +549,22 @@ class SchedulerServer::Impl {
     return credentials;
   }
 
+  /// The dashboard's address for links; empty where it listens everywhere: by which name others reach it is
+  /// not known here.
+  std::string linked_dashboard(const ServerOptions& options) const {
+    const auto address = dashboard_address(options);
+    const bool everywhere = address && (address->host == "0.0.0.0" || address->host == "::");
+    return everywhere ? std::string{} : dashboard();
+  }
+
   void tell_webhooks(const ServerOptions& options) {
     if (options.webhooks.empty()) return;
-    couriers_ = std::make_unique<webhooks::Couriers>(
-        options.webhooks,
-        webhooks::CourierOptions{
-            .store = options.scheduler.store, .dashboard = dashboard(), .between = options.webhooks_between},
-        scheduler_.tables());
+    couriers_ =
+        std::make_unique<webhooks::Couriers>(options.webhooks,
+                                             webhooks::CourierOptions{.store = options.scheduler.store,
+                                                                      .dashboard = linked_dashboard(options),
+                                                                      .between = options.webhooks_between},
+                                             scheduler_.tables());
     monitor_.watch(couriers_.get());
     webhook_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
       if (!changes.empty()) couriers_->wake();
@@ -591,9 +599,9 @@ class SchedulerServer::Impl {
   SchedulerMonitor monitor_;
   Door door_{scheduler_.access()};
   DashboardActions actions_{scheduler_.access()};
+  std::unique_ptr<webhooks::Couriers> couriers_;  // outlives the dashboard, which shows its figures
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;
-  std::unique_ptr<webhooks::Couriers> couriers_;
   ChangeFeed::Subscription webhook_subscription_;
   std::unique_ptr<grpc::Server> server_;
   std::jthread ticker_;

@@ -24,6 +24,7 @@ nlohmann::json json_of(const Told& told) {
   for (const auto& [sweep, with] : told.complete) complete[std::to_string(sweep)] = with;
   for (const auto& [sweep, names] : told.cells) cells[std::to_string(sweep)] = names;
   return {{"upto", told.upto},
+          {"until", told.until},
           {"since_ms", told.since.time_since_epoch().count()},
           {"complete", std::move(complete)},
           {"cells", std::move(cells)}};
@@ -32,6 +33,7 @@ nlohmann::json json_of(const Told& told) {
 /// Throws: nlohmann::json::exception, std::exception for a text that is no number.
 Told told_in(const nlohmann::json& json) {
   Told told{.upto = json.at("upto").get<std::int64_t>(),
+            .until = json.at("until").get<std::int64_t>(),
             .since = Time{Milliseconds{json.at("since_ms").get<std::int64_t>()}}};
   for (const auto& [sweep, with] : json.at("complete").items())
     told.complete[static_cast<storage::SweepId>(std::stoul(sweep))] = with.get<std::string>();
@@ -73,22 +75,31 @@ class Couriers::Courier {
         if (!wait(stop, all_.options_.longest_wait, /*until_woken=*/false)) return;
         continue;
       }
+      const auto took = std::chrono::duration_cast<Milliseconds>(Steady::now() - begun);
       if (round.lost > 0)
         log_warning(
             "webhook {}: {} steps of trials are older than what the store remembers, and were not told",
             webhook_.name, round.lost);
-      for (const Happening& happening : round.happenings)
-        if (!deliver(message_of(happening, webhook_, all_.options_.dashboard), stop)) return;
-      if (round.told.upto != told_.upto) {
-        told_ = std::move(round.told);
-        all_.save(webhook_.name, told_);
-      }
+      if (!tell(round, stop)) return;
       if (round.more) continue;
       // looking at a large table takes its time: no more than a twentieth of a processor's
-      const auto took = std::chrono::duration_cast<Milliseconds>(Steady::now() - begun);
       if (!wait(stop, std::max(all_.options_.between, 20 * took), false)) return;
       if (!wait(stop, Milliseconds{60'000}, true)) return;
     }
+  }
+
+  /// False: the program stops before all is told.
+  bool tell(Round& round, const std::stop_token& stop) {
+    if (round.told.upto == told_.upto) return true;
+    if (!round.happenings.empty()) {
+      told_.until = round.told.upto;  // after a restart the same round again, whatever has happened since
+      all_.save(webhook_.name, told_);
+    }
+    for (const Happening& happening : round.happenings)
+      if (!deliver(message_of(happening, webhook_, all_.options_.dashboard), stop)) return false;
+    told_ = std::move(round.told);
+    all_.save(webhook_.name, told_);
+    return true;
   }
 
   /// False: the program stops, and the message was not taken.
@@ -107,8 +118,8 @@ class Couriers::Courier {
       const bool too_long = Steady::now() - begun >= all_.options_.patience;
       if (posted.refused() || too_long) {
         all_.figures_.dropped.add();
-        log_warning("webhook {}: {} is not told ({}){}", webhook_.name, message.id, posted.why,
-                    posted.refused() ? ": the receiver refuses it" : ": nobody took it for too long");
+        log_warning("webhook {}: {} dropped: {}{}", webhook_.name, message.id, posted.why,
+                    posted.refused() ? "" : ", for too long");
         return true;
       }
       if (!std::exchange(said, true))
@@ -168,7 +179,9 @@ Couriers::Couriers(std::vector<Webhook> webhooks, CourierOptions options, views:
   for (Webhook& webhook : webhooks) {
     Told& told = told_.try_emplace(webhook.name, nothing).first->second;
     if (told.upto > nothing.upto) told = nothing;  // the store was restored from a backup
+    forget_removed(db, told);
   }
+  // of a webhook that the file no longer has
   std::erase_if(told_, [&](const auto& one) {
     return std::ranges::none_of(webhooks, [&](const Webhook& webhook) { return webhook.name == one.first; });
   });
@@ -180,7 +193,9 @@ Couriers::Couriers(std::vector<Webhook> webhooks, CourierOptions options, views:
   }
 }
 
-Couriers::~Couriers() {
+Couriers::~Couriers() { stop(); }
+
+void Couriers::stop() {
   for (const auto& courier : couriers_) courier->ask_to_stop();
   couriers_.clear();
 }

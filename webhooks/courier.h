@@ -52,7 +52,9 @@ class Couriers {
   Couriers(const Couriers&) = delete;
   Couriers& operator=(const Couriers&) = delete;
 
-  /// Something was committed.
+  /// Tells nothing more; figures stay.
+  void stop();
+  /// Something was committed. Not beside `stop`.
   void wake();
   const Figures& figures() const { return figures_; }
 

@@ -38,6 +38,13 @@ std::string escaped(std::string_view text) {
   return escaped;
 }
 
+/// To whole lines: some chats refuse more than 2000 characters.
+std::string_view shortened(std::string_view text) {
+  constexpr std::size_t kLongest = 1500;
+  if (text.size() <= kLongest) return text;
+  return text.substr(0, text.rfind('\n', kLongest));
+}
+
 /// What programs print need not be UTF-8; JSON is.
 std::string dumped(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -46,7 +53,7 @@ std::string dumped(const ordered_json& json) {
 Message message(std::string event, std::string id, const Webhook& webhook, const std::string& text,
                 const std::string& url, ordered_json json) {
   if (webhook.body == Body::kSlack) {
-    std::string said = escaped(text);
+    std::string said = escaped(shortened(text));
     if (!url.empty()) said += fmt::format("\n<{}|Open in ablate>", url);
     json = {{"text", std::move(said)}};
   }
@@ -57,6 +64,7 @@ Message message(std::string event, std::string id, const Webhook& webhook, const
 
 Message message_of(const Happening& happening, const Webhook& webhook, std::string_view dashboard) {
   if (!webhook.dashboard.empty()) dashboard = webhook.dashboard;
+  if (dashboard.ends_with('/')) dashboard.remove_suffix(1);
   const std::string url = dashboard.empty() ? std::string{} : fmt::format("{}{}", dashboard, happening.page);
   ordered_json json{{"event", name_of(happening.event)}, {"id", happening.id},
                     {"time", timestamp(happening.time)}, {"sweep", happening.sweep},

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -25,11 +25,13 @@ struct Step {
   Time time{};
 };
 
-std::vector<Step> steps_after(storage::Database& db, std::int64_t after) {
+std::vector<Step> steps_after(storage::Database& db, const Told& told) {
   return db
       .prepared(
-          "SELECT id, trial_id, state, time_ms FROM transition WHERE id > :after ORDER BY id LIMIT :most")
-      .bind(":after", after)
+          "SELECT id, trial_id, state, time_ms FROM transition "
+          "WHERE id > :after AND id <= :until ORDER BY id LIMIT :most")
+      .bind(":after", told.upto)
+      .bind(":until", told.until > 0 ? told.until : std::numeric_limits<std::int64_t>::max())
       .bind(":most", kStepsARound)
       .all([](const Statement& row) {
         return Step{row.integer(0), row.integer(1), row.text(2), row.time(3)};
@@ -47,9 +49,9 @@ struct Failed {
 struct Found {
   std::int64_t step = 0;  // the last of it
   Time time{};
-  bool ended = false, completed = false;  // a trial of it has
-  std::vector<Failed> failed;             // kNamed at most
-  std::size_t failures = 0;
+  bool completed = false;      // a trial of it has
+  std::vector<Failed> failed;  // and held, kNamed at most
+  std::size_t failures = 0, holds = 0;
 };
 
 std::string first_line(const std::string& reason) {
@@ -68,21 +70,21 @@ class Look {
   Look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told)
       : db_{db}, tables_{tables}, webhook_{webhook}, round_{.happenings = {}, .told = told} {}
 
-  Round take() {
-    const auto steps = steps_after(db_, round_.told.upto);
-    round_.more = steps.size() == static_cast<std::size_t>(kStepsARound);
-    if (steps.empty()) return std::move(round_);
+  Round take(const std::vector<Step>& steps) {
+    Told& told = round_.told;
     const auto oldest = db_.prepared("SELECT MIN(id) FROM transition")
                             .one([](const Statement& row) { return row.integer(0); })
                             .value_or(0);
-    round_.lost = std::max<std::int64_t>(0, oldest - round_.told.upto - 1);
+    round_.lost = std::max<std::int64_t>(0, oldest - told.upto - 1);
     std::map<SweepId, Found> found;
     std::set<std::int64_t> seen;  // trials: what became of one is read as it is now
     for (auto step = steps.rbegin(); step != steps.rend(); ++step)
       if (step->state != "leased" && step->state != "running" && step->state != "queued" &&
           seen.insert(step->trial).second)
         note(*step, found);
-    round_.told.upto = steps.back().id;
+    round_.more = steps.size() == static_cast<std::size_t>(kStepsARound) || told.until > 0;
+    told.upto = std::max(told.until, steps.empty() ? 0 : steps.back().id);
+    told.until = 0;
     for (auto& [id, of_sweep] : found) tell(id, of_sweep);
     return std::move(round_);
   }
@@ -90,19 +92,19 @@ class Look {
  private:
   void note(const Step& step, std::map<SweepId, Found>& found) {
     auto& claims = db_.prepared(R"sql(
-        SELECT st.sweep_id, r.id, st.seed, COALESCE(t.run_id, 0), t.state, t.reason
+        SELECT st.sweep_id, r.id, st.seed, COALESCE(t.run_id, 0), t.state, t.reason, st.withdrawn
         FROM sweep_trial st JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
           JOIN trial t ON t.id = st.trial_id
-        WHERE st.trial_id = :trial AND st.withdrawn = 0)sql");
+        WHERE st.trial_id = :trial)sql");
     claims.bind(":trial", step.trial).all([&](const Statement& row) {
       Found& of_sweep = found[static_cast<SweepId>(row.integer(0))];
       of_sweep.step = std::max(of_sweep.step, step.id);
       of_sweep.time = std::max(of_sweep.time, step.time);
       const std::string state = row.text(4);
-      of_sweep.ended = true;
+      const bool wanted = row.integer(6) == 0;
       of_sweep.completed |= state == "completed";
-      if (state == "failed" || state == "held") {  // and nobody has retried it since
-        ++of_sweep.failures;
+      if (wanted && (state == "failed" || state == "held")) {  // and nobody has retried it since
+        ++(state == "failed" ? of_sweep.failures : of_sweep.holds);
         if (of_sweep.failed.size() < kNamed)
           of_sweep.failed.push_back(
               {row.text(1), row.integer(2), row.integer(3), state, first_line(row.text(5))});
@@ -114,11 +116,7 @@ class Look {
   void tell(SweepId id, const Found& found) {
     storage::SweepStore sweeps{db_};
     const auto name = sweeps.name_of(id);
-    if (!name) {
-      round_.told.complete.erase(id);
-      round_.told.cells.erase(id);
-      return;
-    }
+    if (!name) return;  // removed meanwhile
     std::optional<SweepRecord> sweep;
     try {
       sweep = sweeps.get_brief(*name);
@@ -126,9 +124,8 @@ class Look {
       if (error.code() == Code::kNotFound) return;  // renamed or removed meanwhile
       throw;
     }
-    if (found.failures > 0) tell_failed(*sweep, found);
+    if (found.failures + found.holds > 0) tell_failed(*sweep, found);
     if (found.completed) tell_significant(*sweep, found);
-    if (!found.ended) return;
     tell_complete(*sweep, found);
     if (sweep->tunes.empty()) return;
     if (const auto tuned = sweeps.find(sweep->tunes)) tell_complete(*tuned, found);
@@ -150,9 +147,13 @@ class Look {
   void tell_failed(const SweepRecord& sweep, const Found& found) {
     if (!webhook_.wants(Event::kRowFailed, sweep.name)) return;
     auto trials = ordered_json::array();
-    std::string text =
-        fmt::format("{}: {} failed", sweep.name,
-                    found.failures == 1 ? "a trial" : fmt::format("{} trials", found.failures));
+    const std::size_t all = found.failures + found.holds;
+    std::string text = sweep.name + ": ";
+    if (found.failures > 0)
+      text += found.failures == 1 ? "a trial failed" : fmt::format("{} trials failed", found.failures);
+    if (found.failures > 0 && found.holds > 0) text += ", ";
+    if (found.holds > 0)
+      text += found.holds == 1 ? "a trial is held" : fmt::format("{} trials are held", found.holds);
     for (const Failed& failed : found.failed) {
       trials.push_back({{"row", failed.row},
                         {"seed", failed.seed},
@@ -162,13 +163,12 @@ class Look {
       text += fmt::format("\n{}, seed {}{}: {}", failed.row, failed.seed,
                           failed.state == "held" ? ", held" : "", failed.reason);
     }
-    if (found.failures > found.failed.size())
-      text += fmt::format("\nand {} more", found.failures - found.failed.size());
-    const std::string page = found.failures == 1 && found.failed.front().run > 0
+    if (all > found.failed.size()) text += fmt::format("\nand {} more", all - found.failed.size());
+    const std::string page = all == 1 && found.failed.front().run > 0
                                  ? fmt::format("/runs/{}", found.failed.front().run)
                                  : fmt::format("/sweeps/{}/failures", sweep.name);
     add(Event::kRowFailed, sweep, found, std::move(text), page,
-        {{"failed", found.failures}, {"trials", std::move(trials)}});
+        {{"failed", found.failures}, {"held", found.holds}, {"trials", std::move(trials)}});
   }
 
   void tell_complete(const SweepRecord& sweep, const Found& found) {
@@ -273,9 +273,19 @@ Told told_nothing(storage::Database& db, Time now) {
           .since = now};
 }
 
+void forget_removed(storage::Database& db, Told& told) {
+  const storage::Reading reading{db};
+  const storage::SweepStore sweeps{db};
+  const auto is_removed = [&](const auto& one) { return !sweeps.name_of(one.first); };
+  std::erase_if(told.complete, is_removed);
+  std::erase_if(told.cells, is_removed);
+}
+
 Round look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told) {
   const storage::Reading reading{db};
-  return Look{db, tables, webhook, told}.take();
+  const auto steps = steps_after(db, told);
+  if (steps.empty() && told.until == 0) return {.happenings = {}, .told = {.upto = told.upto}};
+  return Look{db, tables, webhook, told}.take(steps);
 }
 
 }  // namespace abl::webhooks

@@ -17,19 +17,23 @@ namespace abl::webhooks {
 
 /// How far a webhook was told of a store: what outlives the program, and all that has to.
 struct Told {
-  std::int64_t upto = 0;  ///< the newest step of a trial (table `transition`) that was looked at
-  Time since{};           ///< when the webhook began: what was significant before is nothing new
+  std::int64_t upto = 0;   ///< the newest step of a trial (table `transition`) that was looked at
+  std::int64_t until = 0;  ///< a round was begun that looks at steps up to this one; 0: none was
+  Time since{};            ///< when the webhook began: what was significant before is nothing new
   std::map<storage::SweepId, std::string> complete;  ///< with what it was complete when that was told
   /// Cells that were told of, "row/column"; a cell is told of once, however often it changes its mind.
   std::map<storage::SweepId, std::set<std::string>> cells;
 };
+
+/// Takes away what is of sweeps that are no longer there.
+void forget_removed(storage::Database& db, Told& told);
 
 /// The start of a webhook that has told nothing yet: of this store as it is, nothing is news.
 Told told_nothing(storage::Database& db, Time now);
 
 struct Round {
   std::vector<Happening> happenings;
-  Told told;              ///< once they are all told
+  Told told;              ///< once they are all told; where there was no step `upto` alone, as it was
   bool more = false;      ///< there are steps that this round did not look at
   std::int64_t lost = 0;  ///< steps that the store has forgotten, and that were not looked at
 };

@@ -19,7 +19,11 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <charconv>
+#include <condition_variable>
 #include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace abl::webhooks {
@@ -125,6 +129,48 @@ std::string why_of(const boost::system::system_error& error, const Url& url) {
   return code.message();
 }
 
+/// A post under way.
+struct Exchange {
+  const Webhook webhook;
+  const Message message;
+  const Milliseconds deadline;
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  bool over = false;
+  Posted result{.why = "no answer in time"};
+  net::io_context* io = nullptr;  // while it runs
+};
+
+/// On a thread of its own, for nothing ends the lookup of a name: whoever gives up does not wait for that.
+void run(const std::shared_ptr<Exchange>& exchange) {
+  net::io_context io{1};
+  {
+    const std::lock_guard lock{exchange->mutex};
+    if (exchange->over) return;
+    exchange->io = &io;
+  }
+  Posted result = exchange->result;
+  net::co_spawn(io, posted(exchange->webhook, exchange->message, exchange->deadline),
+                [&](std::exception_ptr failed, Posted got) {
+                  try {
+                    if (failed) std::rethrow_exception(failed);
+                    result = std::move(got);
+                  } catch (const boost::system::system_error& error) {
+                    result = {.why = why_of(error, exchange->webhook.url)};
+                  } catch (const std::exception& error) {
+                    result = {.why = error.what()};
+                  }
+                });
+  io.run_for(exchange->deadline);
+  {
+    const std::lock_guard lock{exchange->mutex};
+    exchange->io = nullptr;
+    exchange->result = std::move(result);
+    exchange->over = true;
+  }
+  exchange->ended.notify_all();
+}
+
 }  // namespace
 
 std::string signature_of(const std::string& body, const std::string& secret) {
@@ -138,21 +184,15 @@ std::string signature_of(const std::string& body, const std::string& secret) {
 }
 
 Posted post(const Webhook& webhook, const Message& message, std::stop_token stop, Milliseconds deadline) {
-  Posted result{.why = "no answer in time"};
-  net::io_context io{1};
-  net::co_spawn(io, posted(webhook, message, deadline), [&](std::exception_ptr failed, Posted got) {
-    try {
-      if (failed) std::rethrow_exception(failed);
-      result = std::move(got);
-    } catch (const boost::system::system_error& error) {
-      result = {.why = why_of(error, webhook.url)};
-    } catch (const std::exception& error) {
-      result = {.why = error.what()};
-    }
-  });
-  const std::stop_callback give_up{stop, [&] { io.stop(); }};
-  io.run_for(deadline + Milliseconds{1000});  // also where a lookup of the name does not end
-  return result;
+  const auto exchange =
+      std::shared_ptr<Exchange>{new Exchange{.webhook = webhook, .message = message, .deadline = deadline}};
+  std::thread{run, exchange}.detach();
+  std::unique_lock lock{exchange->mutex};
+  if (!exchange->ended.wait(lock, stop, [&] { return exchange->over; })) {
+    exchange->over = true;
+    if (exchange->io) exchange->io->stop();
+  }
+  return exchange->result;
 }
 
 }  // namespace abl::webhooks

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -27,7 +28,9 @@ using sweeps::Node;
 constexpr std::size_t kMostWebhooks = 32, kMostPatterns = 64, kLongest = 4096;
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  boost::system::error_code is_name;
+  const auto address = boost::asio::ip::make_address(host, is_name);
+  return is_name ? host == "localhost" : address.is_loopback();
 }
 
 /// Nothing: it is no address.
@@ -110,7 +113,10 @@ class WebhookReader {
     if (!fits)
       problems_.add(entry.place, field, "invalid name; expected at most 40 of a-z, 0-9, '-' and '_'");
     const Node& node = entry.value;
-    if (!yaml_.is_mapping(node, field)) return webhook;
+    if (node.kind != Node::Kind::kMapping) {  // perhaps the address itself, which may be a secret
+      problems_.add(node.place, field, "expected a mapping, with url or url_file");
+      return webhook;
+    }
     allow_only(node, field,
                {"url", "url_file", "events", "sweeps", "body", "secret", "secret_file", "ca_file"});
     const auto at = [&](const char* key) { return dotted(field, key); };
@@ -149,7 +155,8 @@ class WebhookReader {
                                const char* file_key) {
     const Node *here = mapping.find(key), *elsewhere = mapping.find(file_key);
     if (here && elsewhere)
-      problems_.add(elsewhere->place, dotted(field, file_key), fmt::format("expected this or {}", key));
+      problems_.add(elsewhere->place, dotted(field, file_key),
+                    fmt::format("expected one of {} and {}", key, file_key));
     if (here) return Secret{text(*here, dotted(field, key)), dotted(field, key), here->place};
     if (!elsewhere) return std::nullopt;
     Secret read{content(*elsewhere, dotted(field, file_key), /*secret=*/true), dotted(field, file_key),
@@ -219,10 +226,13 @@ class WebhookReader {
     const std::string name = text(node, field);
     if (name.empty()) return {};
     const fs::path file = folder_ / name;
-    struct stat status {};
-    if (secret && stat(file.c_str(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0)
+    if (struct stat status{}; secret && stat(file.c_str(), &status) != 0) {  // it may be the secret itself
+      problems_.add(node.place, field, "no such file; expected the name of one that holds it");
+      return {};
+    } else if (secret && (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
       problems_.add(node.place, field,
-                    fmt::format("{} can be read by everybody: chmod 600 it", file.string()));
+                    fmt::format("others can read or change {}: chmod 600 it", file.string()));
+    }
     try {
       std::string text = read_file(file);
       if (text.empty() || text.size() > (1 << 20))

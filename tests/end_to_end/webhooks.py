@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import http.server
 import json
+import re
 import threading
 
 from fleet import Fleet, expect, say
@@ -86,7 +87,7 @@ def main():
         expect([(cell["row"], cell["verdict"]) for cell in cells] == [("better", "better")], f"the significant cell, once: {cells}")
         (complete,) = [post for post in told if post["event"] == "sweep-complete"]
         expect(complete["trials"]["failed"] == 3 and complete["trials"]["completed"] == 6, complete["text"])
-        expect(complete["url"].endswith("/sweeps/study"), complete["url"])
+        expect(re.fullmatch("http://127.0.0.1:[0-9]+/sweeps/study", complete["url"]), complete["url"])
         for path, headers, body in receiver.posts:
             if path == "/own":
                 signature = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()

@@ -119,6 +119,39 @@ TEST_F(CourierTest, ARefusedOneIsDroppedAndTheNextIsTold) {
   EXPECT_THAT(receiver.taken(), SizeIs(1));
 }
 
+TEST_F(CourierTest, WhatTakesAReceiverLongIsNotWaitedForAfterwards) {
+  auto slow = options();
+  slow.post = [this](const Webhook& webhook, const Message& message, std::stop_token) {
+    std::this_thread::sleep_for(400ms);
+    return receiver.take(webhook, message);
+  };
+  slow.longest_wait = 10min;
+  Couriers couriers{{webhook()}, slow, tables};
+  complete(1, 80);
+  complete(2, 80);
+  couriers.wake();
+  ASSERT_TRUE(receiver.has_taken(1));
+  const auto begun = std::chrono::steady_clock::now();
+  submit(sweep_of("t", 1, 1, "t"));
+  complete(3, 80);
+  couriers.wake();
+  ASSERT_TRUE(receiver.has_taken(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 8s) << "twenty times as long as a post took";
+}
+
+TEST_F(CourierTest, WhatNobodyTakesForTooLongIsDropped) {
+  receiver.will_answer(std::vector<Posted>(100'000, {.status = 503, .why = "HTTP 503", .retry_after = 0s}));
+  auto impatient = options();
+  impatient.patience = 20ms;
+  Couriers couriers{{webhook()}, impatient, tables};
+  complete(1, 80);
+  complete(2, 80);
+  couriers.wake();
+  for (int i = 0; i < 3000 && couriers.figures().dropped.value() == 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(couriers.figures().dropped.value(), 1u);
+  EXPECT_GT(couriers.figures().failed.value(), 1u);
+}
+
 TEST_F(CourierTest, AnotherProgramGoesOnWhereThisOneWas) {
   {
     receiver.will_answer(std::vector<Posted>(100'000, {.status = 500, .why = "HTTP 500"}));
@@ -147,19 +180,23 @@ TEST_F(CourierTest, AnotherProgramGoesOnWhereThisOneWas) {
 TEST_F(CourierTest, WhatWasToldOfAnotherStoreSaysNothing) {
   write_file(
       folder / "results.db.webhooks.json",
-      R"({"store":"another","webhooks":{"lab":{"upto":999999,"since_ms":0,"complete":{},"cells":{}}}})");
-  Couriers couriers{{webhook()}, options(), tables};
+      R"({"store":"another","webhooks":{"lab":{"upto":0,"until":0,"since_ms":0,"complete":{},"cells":{}}}})");
   complete(1, 80);
   complete(2, 80);
+  Couriers couriers{{webhook()}, options(), tables};
+  submit(sweep_of("t", 1, 1, "t"));
+  complete(3, 80);
   couriers.wake();
-  EXPECT_TRUE(receiver.has_taken(1));
+  ASSERT_TRUE(receiver.has_taken(1));
+  EXPECT_THAT(receiver.taken(), ElementsAre(HasSubstr("-2-sweep-complete")))
+      << "of this store nothing was told, and s is not new";
 }
 
 TEST_F(CourierTest, AStoreFromABackupBeginsAnew) {
   write_file(
       folder / "results.db.webhooks.json",
       R"({"store":")" + db.store_id() +
-          R"(","webhooks":{"lab":{"upto":999999,"since_ms":0,"complete":{},"cells":{}},"gone":{"upto":1,"since_ms":0,"complete":{},"cells":{}}}})");
+          R"(","webhooks":{"lab":{"upto":999999,"until":0,"since_ms":0,"complete":{},"cells":{}},"gone":{"upto":1,"until":0,"since_ms":0,"complete":{},"cells":{}}}})");
   Couriers couriers{{webhook()}, options(), tables};
   complete(1, 80);
   complete(2, 80);

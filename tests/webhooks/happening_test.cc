@@ -21,7 +21,7 @@ Happening failed() {
 
 TEST(Happening, ItsJsonHasEverything) {
   const Message message =
-      message_of(failed(), {.name = "lab", .url = {}, .events = {}, .sweeps = {}}, "http://127.0.0.1:8571");
+      message_of(failed(), {.name = "lab", .url = {}, .events = {}, .sweeps = {}}, "http://127.0.0.1:8571/");
   EXPECT_EQ(json::parse(message.body), json::parse(R"({"event": "row-failed", "id": "3f2a-1-2-row-failed",
     "time": "2026-09-21T14:13:20.250Z", "sweep": "s<b>", "owner": "vera", "text": "s<b>: a & b failed",
     "url": "http://127.0.0.1:8571/runs/7", "failed": 1})"));
@@ -41,6 +41,17 @@ TEST(Happening, AChatGetsItsTextAndTheLinkThatTheFileSays) {
   EXPECT_EQ(
       json::parse(message_of(failed(), chat, "http://127.0.0.1:8571").body),
       json::parse(R"({"text": "s&lt;b&gt;: a &amp; b failed\n<https://head:8571/runs/7|Open in ablate>"})"));
+}
+
+TEST(Happening, AChatGetsAsManyWholeLinesAsItTakes) {
+  Happening many = failed();
+  many.text = "s: 30 trials failed";
+  for (int i = 0; i < 30; ++i) many.text += fmt::format("\nrow {}: {}", i, std::string(90, 'x'));
+  const Webhook chat{.name = "lab", .url = {}, .events = {}, .sweeps = {}, .body = Body::kSlack};
+  const std::string text = json::parse(message_of(many, chat, "").body).at("text");
+  EXPECT_LT(text.size(), 1600u);
+  EXPECT_TRUE(text.starts_with("s: 30 trials failed\nrow 0: x"));
+  EXPECT_TRUE(text.ends_with("xxx"));
 }
 
 TEST(Happening, WithoutADashboardThereIsNoLink) {

@@ -153,16 +153,61 @@ TEST_F(ObserverTest, ACancelledSweepIsNotComplete) {
   EXPECT_THAT(news(), IsEmpty());
 }
 
-TEST_F(ObserverTest, NumbersOfStepsAreNotGivenTwiceWhenASweepIsRemoved) {
+TEST_F(ObserverTest, NoStepIsMissedWhereTheNewestWereOfASweepThatIsRemoved) {
   submit(sweep_of("s", 1, 1));
   complete(2, 80);
   EXPECT_THAT(news(), SizeIs(1));
-  const auto newest = told.upto;
-  db.execute("DELETE FROM transition WHERE id < (SELECT MAX(id) FROM transition)");
+  storage::Removal removal{db};
+  removal.begin("s", now);
+  while (removal.step(now) == storage::Removal::Step::kMore) {
+  }
   submit(sweep_of("t", 1, 1, "t"));
   complete(3, 80);
   EXPECT_THAT(news(), ElementsAre(HasSubstr("t is complete")));
-  EXPECT_GT(told.upto, newest);
+  EXPECT_THAT(told.complete, SizeIs(2));
+  forget_removed(reader, told);
+  EXPECT_THAT(told.complete, SizeIs(1));
+}
+
+TEST_F(ObserverTest, ASweepWhoseLastTrialIsCancelledByHandIsComplete) {
+  const auto id = sweeps.find("old")->id;
+  submit(sweep_of("s", 1, 2));
+  complete(2, 80);
+  EXPECT_THAT(news(), IsEmpty());
+  EXPECT_NE(sweeps.find("s")->id, id);
+  sweeps.withdraw(sweeps.find("s")->id, "a", 1, now);
+  EXPECT_THAT(news(), ElementsAre("sweep-complete: s is complete: 1 of 2 trials completed, 1 cancelled"));
+}
+
+TEST_F(ObserverTest, HeldTrialsAreNotCalledFailed) {
+  submit(sweep_of("s", 3, 1));
+  fail(2, "no luck");
+  db.execute("UPDATE trial SET state = 'held', reason = 'waits for its source' WHERE id IN (3, 4)");
+  EXPECT_THAT(news(),
+              testing::Contains(testing::StartsWith("row-failed: s: a trial failed, 2 trials are held\n")));
+  EXPECT_EQ(last.at(0).details["failed"], 1);
+  EXPECT_EQ(last.at(0).details["held"], 2);
+}
+
+TEST_F(ObserverTest, ARoundThatWasBegunIsTheSameAfterARestart) {
+  submit(sweep_of("s", 2, 1));
+  fail(2, "no luck");
+  const Round round = look(reader, tables, webhook, told);
+  ASSERT_THAT(round.happenings, SizeIs(1));
+  told.until = round.told.upto;  // and the program ends
+  fail(3, "no luck either");
+  EXPECT_THAT(news(),
+              ElementsAre("row-failed: s: a trial failed\na, seed 0: no luck", HasSubstr("sweep-complete")));
+  EXPECT_EQ(last.at(0).id, round.happenings.at(0).id);
+  EXPECT_EQ(told.until, 0);
+  EXPECT_THAT(news(), ElementsAre("row-failed: s: a trial failed\nb, seed 0: no luck either"));
+}
+
+TEST_F(ObserverTest, ARoundWhoseStepsAreForgottenEnds) {
+  told.until = told.upto + 5;
+  const Round round = look(reader, tables, webhook, told);
+  EXPECT_EQ(round.told.upto, told.until);
+  EXPECT_EQ(round.told.until, 0);
 }
 
 TEST_F(ObserverTest, WhatTheStoreHasForgottenIsCounted) {
