@@ -181,10 +181,13 @@ Couriers::Couriers(std::vector<Webhook> webhooks, CourierOptions options, views:
     if (told.upto > nothing.upto) told = nothing;  // the store was restored from a backup
     forget_removed(db, told);
   }
-  // of a webhook that the file no longer has
-  std::erase_if(told_, [&](const auto& one) {
-    return std::ranges::none_of(webhooks, [&](const Webhook& webhook) { return webhook.name == one.first; });
-  });
+  // One that is not in the file is perhaps in the next: it goes on where it was.
+  constexpr std::size_t kMostKept = 100;
+  for (auto one = told_.begin(); one != told_.end();) {
+    const bool wanted =
+        std::ranges::any_of(webhooks, [&](const Webhook& webhook) { return webhook.name == one->first; });
+    one = wanted || told_.size() <= kMostKept ? std::next(one) : told_.erase(one);
+  }
   write();  // whoever is new begins here, also where this program ends before it has told anything
   const auto begin = told_;  // couriers change it as soon as they are there
   for (Webhook& webhook : webhooks) {

@@ -144,8 +144,9 @@ class Look {
                                                    sweep.id, name_of(event))});
   }
 
-  void tell_failed(const SweepRecord& sweep, const Found& found) {
+  void tell_failed(const SweepRecord& sweep, Found found) {
     if (!webhook_.wants(Event::kRowFailed, sweep.name)) return;
+    std::ranges::sort(found.failed, {}, [](const Failed& one) { return std::pair{one.row, one.seed}; });
     auto trials = ordered_json::array();
     const std::size_t all = found.failures + found.holds;
     std::string text = sweep.name + ": ";
@@ -155,11 +156,9 @@ class Look {
     if (found.holds > 0)
       text += found.holds == 1 ? "a trial is held" : fmt::format("{} trials are held", found.holds);
     for (const Failed& failed : found.failed) {
-      trials.push_back({{"row", failed.row},
-                        {"seed", failed.seed},
-                        {"run", failed.run},
-                        {"state", failed.state},
-                        {"reason", failed.reason}});
+      trials.push_back(
+          {{"row", failed.row}, {"seed", failed.seed}, {"state", failed.state}, {"reason", failed.reason}});
+      if (failed.run > 0) trials.back()["run"] = failed.run;
       text += fmt::format("\n{}, seed {}{}: {}", failed.row, failed.seed,
                           failed.state == "held" ? ", held" : "", failed.reason);
     }
@@ -174,9 +173,9 @@ class Look {
   void tell_complete(const SweepRecord& sweep, const Found& found) {
     if (!webhook_.wants(Event::kSweepComplete, sweep.name) || !sweep.tunes.empty()) return;
     const storage::TrialCounts& own = sweep.trials;
-    if (sweep.is_open() || sweep.state == storage::SweepState::kCancelled) return;
+    if (sweep.is_open() || own.held > 0 || sweep.state == storage::SweepState::kCancelled) return;
     const std::uint32_t tuned = sweep.tuning ? sweep.tuning->trials.completed : 0;
-    if (own.completed + tuned == 0 && own.failed + own.held == 0) return;  // cancelled, one by one
+    if (own.completed + tuned + own.failed == 0) return;  // cancelled, one by one
     // the same again after a retry is news; the same of another round is none
     const auto finished = sweep.finished ? sweep.finished->time_since_epoch().count() : 0;
     const std::string with = fmt::format("{} {} {} {}", own.total(), own.completed, tuned, finished);
@@ -187,8 +186,7 @@ class Look {
         fmt::format("{} is complete: {} of {} trials completed", sweep.name, own.completed, own.total());
     if (own.total() == 0)
       text = fmt::format("{} is complete: {} trials of its search completed", sweep.name, tuned);
-    for (const auto& [count, what] : {std::pair{own.failed, "failed"}, std::pair{own.held, "held"},
-                                      std::pair{own.cancelled, "cancelled"}})
+    for (const auto& [count, what] : {std::pair{own.failed, "failed"}, std::pair{own.cancelled, "cancelled"}})
       if (count > 0) text += fmt::format(", {} {}", count, what);
     if (own.unfilled > 0)
       text += fmt::format("; of the completed, {} lack a metric of the table", own.unfilled);
@@ -197,7 +195,6 @@ class Look {
           {{"total", own.total()},
            {"completed", own.completed},
            {"failed", own.failed},
-           {"held", own.held},
            {"cancelled", own.cancelled},
            {"unfilled", own.unfilled}}}});
   }

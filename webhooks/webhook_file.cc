@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
@@ -72,11 +71,17 @@ std::optional<Url> parse_url(std::string_view text) {
   return url;
 }
 
+/// Whether others than its owner and group can read or change a file; false where it is not there.
+bool is_open(const fs::path& file) {
+  std::error_code absent;
+  const auto others = fs::perms::others_read | fs::perms::others_write;
+  return fs::exists(file, absent) && (fs::status(file, absent).permissions() & others) != fs::perms::none;
+}
+
 class WebhookReader {
  public:
-  /// `folder`: of the file, from where paths in it begin.
-  WebhookReader(sweeps::Problems& problems, fs::path folder)
-      : problems_{problems}, yaml_{problems}, folder_{std::move(folder)} {}
+  WebhookReader(sweeps::Problems& problems, fs::path file)
+      : problems_{problems}, yaml_{problems}, file_{std::move(file)} {}
 
   std::vector<Webhook> read(const Node& root) {
     std::vector<Webhook> webhooks;
@@ -132,6 +137,9 @@ class WebhookReader {
     if (const Node* body = node.find("body"))
       if (const auto name = yaml_.choice(*body, at("body"), names_of<Body>()))
         webhook.body = value_named<Body>(*name).value();
+    if (const Node* here = node.find("secret"); here && is_open(file_))
+      problems_.add(here->place, at("secret"),
+                    "others can read or change this file: chmod 600 it, or use secret_file");
     if (const auto signs = secret(node, field, "secret", "secret_file")) {
       webhook.secret = signs->text;
       if (webhook.secret.size() < 16)
@@ -170,7 +178,8 @@ class WebhookReader {
   void read_url(const Secret& url, Url& into) {
     const auto parsed = parse_url(url.text);
     if (!parsed)
-      problems_.add(url.place, url.field, "invalid address; expected https://HOST/… without spaces");
+      problems_.add(url.place, url.field,
+                    "invalid address; expected https://HOST/PATH, without a user name and spaces");
     else if (!parsed->tls && !is_loopback(parsed->host))
       problems_.add(
           url.place, url.field,
@@ -225,14 +234,14 @@ class WebhookReader {
   std::string content(const Node& node, const std::string& field, bool secret = false) {
     const std::string name = text(node, field);
     if (name.empty()) return {};
-    const fs::path file = folder_ / name;
-    if (struct stat status{}; secret && stat(file.c_str(), &status) != 0) {  // it may be the secret itself
+    const fs::path file = file_.parent_path() / name;
+    if (std::error_code unknown; secret && !fs::exists(file, unknown)) {  // it may be the secret itself
       problems_.add(node.place, field, "no such file; expected the name of one that holds it");
       return {};
-    } else if (secret && (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    }
+    if (secret && is_open(file))
       problems_.add(node.place, field,
                     fmt::format("others can read or change {}: chmod 600 it", file.string()));
-    }
     try {
       std::string text = read_file(file);
       if (text.empty() || text.size() > (1 << 20))
@@ -246,7 +255,7 @@ class WebhookReader {
 
   sweeps::Problems& problems_;
   sweeps::YamlReader yaml_;
-  fs::path folder_;
+  fs::path file_;  // paths in it begin at its folder
 };
 
 }  // namespace
@@ -262,7 +271,7 @@ bool Webhook::wants(Event event, std::string_view sweep) const {
 std::vector<Webhook> read_webhook_file(const std::string& text, const std::string& file) {
   sweeps::Problems problems{file};
   const Node root = sweeps::load_yaml(text, file, problems);
-  auto webhooks = WebhookReader{problems, fs::absolute(file).parent_path()}.read(root);
+  auto webhooks = WebhookReader{problems, fs::absolute(file)}.read(root);
   problems.throw_if_any();
   return webhooks;
 }

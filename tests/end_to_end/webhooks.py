@@ -65,6 +65,7 @@ def main():
   own: {{url: "http://127.0.0.1:{port}/own", secret: {SECRET}}}
   chat: {{url_file: url, body: slack, events: [row-failed]}}
 """)
+        file.chmod(0o600)
 
         say("a test, from the command line")
         fleet.ablate("webhook", "test", file)

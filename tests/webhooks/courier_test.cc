@@ -177,6 +177,15 @@ TEST_F(CourierTest, AnotherProgramGoesOnWhereThisOneWas) {
   EXPECT_THAT(receiver.taken(), SizeIs(2)) << "each once";
 }
 
+TEST_F(CourierTest, AWebhookThatTheFileHasAgainGoesOnWhereItWas) {
+  { const Couriers couriers{{webhook("lab"), webhook("chat")}, options(), tables}; }
+  { const Couriers couriers{{webhook("lab")}, options(), tables}; }
+  complete(1, 80);
+  complete(2, 80);
+  const Couriers couriers{{webhook("lab"), webhook("chat")}, options(), tables};
+  EXPECT_TRUE(receiver.has_taken(2));
+}
+
 TEST_F(CourierTest, WhatWasToldOfAnotherStoreSaysNothing) {
   write_file(
       folder / "results.db.webhooks.json",

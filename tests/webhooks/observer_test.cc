@@ -187,6 +187,8 @@ TEST_F(ObserverTest, HeldTrialsAreNotCalledFailed) {
               testing::Contains(testing::StartsWith("row-failed: s: a trial failed, 2 trials are held\n")));
   EXPECT_EQ(last.at(0).details["failed"], 1);
   EXPECT_EQ(last.at(0).details["held"], 2);
+  EXPECT_FALSE(last.at(0).details["trials"][1].contains("run")) << "it has not run";
+  EXPECT_THAT(last, SizeIs(1)) << "what is held is not complete";
 }
 
 TEST_F(ObserverTest, ARoundThatWasBegunIsTheSameAfterARestart) {

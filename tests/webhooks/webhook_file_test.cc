@@ -108,6 +108,11 @@ TEST(WebhookFile, WhatIsWrongIsSaidWithItsPlaceAndWithoutSecrets) {
 
 TEST(WebhookFile, ASecretThatEverybodyCanReadIsRefused) {
   const TemporaryFolder folder;
+  write_file(folder / "open.yaml", "webhooks: {lab: {url: https://x, secret: 0123456789abcdef}}");
+  std::filesystem::permissions(folder / "open.yaml", static_cast<std::filesystem::perms>(0644));
+  EXPECT_THAT(
+      error_of([&] { read_webhook_file(read_file(folder / "open.yaml"), (folder / "open.yaml").string()); }),
+      HasSubstr("webhooks.lab.secret: others can read or change this file"));
   write_file(folder / "lab.url", "https://hooks.example.org/services/T0/B0/secret\n");
   std::filesystem::permissions(folder / "lab.url", static_cast<std::filesystem::perms>(0644));
   EXPECT_THAT(error_of([&] {
