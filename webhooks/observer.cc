@@ -65,6 +65,22 @@ std::string first_line(const std::string& reason) {
   return line.substr(0, end) + "…";
 }
 
+/// A cell that its table tells from its baseline's.
+struct Significant {
+  std::string row, column, baseline;
+  const char* word = nullptr;
+  ablate::v1::Cell cell;
+};
+
+/// Null: it is not told from it.
+const char* word_of(ablate::v1::Comparison::Verdict verdict) {
+  using Comparison = ablate::v1::Comparison;
+  return verdict == Comparison::VERDICT_BETTER      ? "better"
+         : verdict == Comparison::VERDICT_WORSE     ? "worse"
+         : verdict == Comparison::VERDICT_DIFFERENT ? "different"
+                                                    : nullptr;
+}
+
 class Look {
  public:
   Look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told)
@@ -102,7 +118,6 @@ class Look {
       of_sweep.time = std::max(of_sweep.time, step.time);
       const std::string state = row.text(4);
       const bool wanted = row.integer(6) == 0;
-      of_sweep.completed |= state == "completed";
       if (wanted && (state == "failed" || state == "held")) {  // and nobody has retried it since
         ++(state == "failed" ? of_sweep.failures : of_sweep.holds);
         if (of_sweep.failed.size() < kNamed)
@@ -125,7 +140,7 @@ class Look {
       throw;
     }
     if (found.failures + found.holds > 0) tell_failed(*sweep, found);
-    if (found.completed) tell_significant(*sweep, found);
+    tell_significant(*sweep, found);
     tell_complete(*sweep, found);
     if (sweep->tunes.empty()) return;
     if (const auto tuned = sweeps.find(sweep->tunes)) tell_complete(*tuned, found);
@@ -212,39 +227,49 @@ class Look {
     const bool known = round_.told.cells.contains(sweep.id);
     std::set<std::string>& told = round_.told.cells[sweep.id];
     const bool silent = !known && sweep.created < round_.told.since;  // it may have been so for long
-    auto cells = ordered_json::array();
-    std::string text;
-    std::size_t news = 0;
+    std::vector<Significant> candidates;
+    std::set<std::string>
+        unsettled;  // rows to which seeds may still be added: what their cells say may change
     constexpr std::uint32_t kPart = 500;
     for (std::uint32_t first = 0; first < table->rows(); first += kPart) {
       const auto part = table->part({.first = first, .count = kPart});
-      for (const auto& row : part.rows())
-        for (int i = 0; i < std::min(row.cells_size(), part.columns_size()); ++i) {
-          using Comparison = ablate::v1::Comparison;
-          const auto& cell = row.cells(i);
-          const auto verdict = cell.comparison().verdict();
-          const char* const word = verdict == Comparison::VERDICT_BETTER      ? "better"
-                                   : verdict == Comparison::VERDICT_WORSE     ? "worse"
-                                   : verdict == Comparison::VERDICT_DIFFERENT ? "different"
-                                                                              : nullptr;
-          const std::string& column = part.columns(i).name();
-          if (!word || told.size() >= kMostCells || !told.insert(row.id() + '/' + column).second || silent)
-            continue;
-          ++news;
-          if (cells.size() >= kNamed) continue;
-          cells.push_back({{"row", row.id()},
-                           {"column", column},
-                           {"verdict", word},
-                           {"baseline", row.baseline()},
-                           {"text", cell.text()},
-                           {"n", cell.n()},
-                           {"why", cell.comparison().why()}});
-          if (cell.has_mean()) cells.back()["mean"] = cell.mean();
-          if (cell.has_p_corrected()) cells.back()["p_corrected"] = cell.p_corrected();
-          text +=
-              fmt::format("\n{} of {}: {}, {} than {} ({})", column, row.id(), cell.text(), word,
-                          row.baseline().empty() ? "the baseline" : row.baseline(), cell.comparison().why());
-        }
+      for (const auto& row : part.rows()) {
+        const bool open = row.trials().queued() + row.trials().leased() + row.trials().running() > 0;
+        if (open && !part.has_sequential()) unsettled.insert(row.id());  // there the test allows for looks
+        for (int i = 0; i < std::min(row.cells_size(), part.columns_size()); ++i)
+          if (const char* const word = word_of(row.cells(i).comparison().verdict());
+              word && candidates.size() < kMostCells &&
+              !told.contains(row.id() + '/' + part.columns(i).name()))
+            candidates.push_back({.row = row.id(),
+                                  .column = part.columns(i).name(),
+                                  .baseline = row.baseline(),
+                                  .word = word,
+                                  .cell = row.cells(i)});
+      }
+    }
+    std::erase_if(candidates, [&](const Significant& one) {
+      return unsettled.contains(one.row) || unsettled.contains(one.baseline);
+    });
+    auto cells = ordered_json::array();
+    std::string text;
+    std::size_t news = 0;
+    for (const auto& [row, column, baseline, word, cell] : candidates) {
+      if (told.size() >= kMostCells) break;
+      told.insert(row + '/' + column);
+      if (silent) continue;
+      ++news;
+      if (cells.size() >= kNamed) continue;
+      cells.push_back({{"row", row},
+                       {"column", column},
+                       {"verdict", word},
+                       {"baseline", baseline},
+                       {"text", cell.text()},
+                       {"n", cell.n()},
+                       {"why", cell.comparison().why()}});
+      if (cell.has_mean()) cells.back()["mean"] = cell.mean();
+      if (cell.has_p_corrected()) cells.back()["p_corrected"] = cell.p_corrected();
+      text += fmt::format("\n{} of {}: {}, {} than {} ({})", column, row, cell.text(), word, baseline,
+                          cell.comparison().why());
     }
     if (news == 0) return;
     text = fmt::format("{}: {} significant{}", sweep.name,

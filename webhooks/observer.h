@@ -42,7 +42,7 @@ inline constexpr int kStepsARound = 1000;
 inline constexpr std::size_t kNamed = 20;  ///< trials or cells of one message; of others it has the count
 inline constexpr std::size_t kMostCells = 20'000;  ///< of one sweep, told of or to be told of
 
-/// Looks at what became of trials since `told`, and at the tables of sweeps in which one completed, for what
+/// Looks at what became of trials since `told`, and at the tables of sweeps in which one ended, for what
 /// this webhook wants. One happening a sweep and event, however many trials or cells it is of. Reads at most
 /// kStepsARound steps, and the tables that they concern.
 Round look(storage::Database& db, views::TableCache& tables, const Webhook& webhook, const Told& told);
