@@ -225,7 +225,7 @@ void add_environment(Database& db, const ComparedSide& a, const ComparedSide& b,
     const auto trial = storage::TrialStore{db}.get(run.trial);
     json all = json::parse(run.environment_json, nullptr, false);
     if (!all.is_object()) all = json::object();
-    all.erase("imported");  // a note says it
+    all.erase("imported");                                        // a note says it
     all["trial_result_version"] = trial.identity.result_version;  // `result_version` is its trainer's
     all["host"] = run.host;
     if (!trial.identity.data_fingerprint.empty()) all["data_fingerprint"] = trial.identity.data_fingerprint;
