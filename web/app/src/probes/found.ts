@@ -35,6 +35,15 @@ const kNoFound: Found = {
   missing: "",
 };
 
+/** Whether a run of this configuration can be probed: one of a `command:` cannot. */
+export function canBeProbed(config: string): boolean {
+  try {
+    return !("argv" in JSON.parse(config));
+  } catch {
+    return false;
+  }
+}
+
 /** A program of somebody's own writes what it likes: whatever is not as expected is left out. */
 export function readFound(text: string): Found {
   let read: unknown;

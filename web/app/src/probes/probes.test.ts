@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import { chosenAxes, gridOf, rangeOf, shapeOf, ticksOf } from "./array";
-import { differenceText, readFound, unitOf, withUnit, type FoundArray } from "./found";
+import { canBeProbed, differenceText, readFound, unitOf, withUnit, type FoundArray } from "./found";
 import { inkOn, scaleFor } from "./scale";
 
 const axis = (name: string, ...places: string[]) => ({ name, places });
@@ -113,4 +113,10 @@ test("text on every colour of the scales has a contrast of 4.5 and more", () => 
     }
   expect(scaleFor(-2, 1, false)).toMatchObject({ low: -2, high: 2 });
   expect(scaleFor(0.2, 0.9, true)).toMatchObject({ low: 0, high: 1 });
+});
+
+test("a run of a command of one's own cannot be probed", () => {
+  expect(canBeProbed('{"argv":["python","train.py"],"params":{},"version":"1"}')).toBe(false);
+  expect(canBeProbed('{"model":{"argv":1},"recipe":{}}')).toBe(true);
+  expect(["", "null", "[1"].map(canBeProbed)).toEqual([false, false, false]);
 });

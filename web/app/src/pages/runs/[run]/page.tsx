@@ -3,6 +3,7 @@ import { Loaded } from "../../../components/notice";
 import { rowName } from "../../../format";
 import type { RunDetail } from "../../../generated/ablate";
 import type { Page } from "../../../page";
+import { canBeProbed } from "../../../probes/found";
 import { useProbes } from "../../../probes/read";
 import { useResource } from "../../../resource";
 import { comparePath, Link, rowPath, sweepPath } from "../../../router";
@@ -66,7 +67,11 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
         <RunCurves run={run} />
         <MetricTable metrics={detail.summary.metrics} />
       </section>
-      <Probes run={run} of={probes} ended={Boolean(detail.summary.ended)} />
+      <Probes
+        run={run}
+        of={probes}
+        ready={Boolean(detail.summary.ended) && canBeProbed(detail.config_json)}
+      />
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
         <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary.ended)} />

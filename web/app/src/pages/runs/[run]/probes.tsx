@@ -7,11 +7,18 @@ import { readFound, unitOf, withUnit } from "../../../probes/found";
 import { OpenedProbe } from "../../../probes/opened";
 import type { Resource } from "../../../resource";
 
-export function Probes({ run, of, ended }: { run: number; of: Resource<ProbesResponse>; ended: boolean }) {
+interface Props {
+  run: number;
+  of: Resource<ProbesResponse>;
+  /** Whether one can be run. */
+  ready: boolean;
+}
+
+export function Probes({ run, of, ready }: Props) {
   const probes = of.data?.probes;
   if (of.error && !probes) return <ErrorNotice error={of.error} what="The probes" />;
   if (probes?.length === 0)
-    return ended ? (
+    return ready ? (
       <p class="muted no-probes">
         No probe is stored. This runs one: <code>ablate probe {run} NAME</code>
       </p>
