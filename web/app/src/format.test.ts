@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { decimals, duration, plain, rowName, signed, tick, withMinus, withSpread } from "./format";
+import {
+  decimals,
+  duration,
+  fixed,
+  plain,
+  pText,
+  rowName,
+  signed,
+  tick,
+  withMinus,
+  withSpread,
+} from "./format";
 
 test("numbers are shown with the digits that say something", () => {
   expect(plain(79.1234)).toBe("79.12");
@@ -11,6 +22,16 @@ test("numbers are shown with the digits that say something", () => {
   expect(plain("NaN")).toBe("NaN");
   expect(plain("-Infinity")).toBe("−∞");
   expect(plain(undefined)).toBe("–");
+});
+
+test("statistics have a real minus, no minus zero, and a p that is never 0", () => {
+  expect([fixed(-0.25, 2), fixed(-0.0004, 3), fixed(1, 1)]).toEqual(["−0.25", "0.000", "1.0"]);
+  expect([pText(0.0312), pText(0.0001), pText(3e-9), pText(0)]).toEqual([
+    "= 0.0312",
+    "= 0.0001",
+    "< 0.0001",
+    "< 0.0001",
+  ]);
 });
 
 test("a deviation has the digits of its mean", () => {

@@ -62,6 +62,17 @@ export function withMinus(text: string): string {
   return text.replace(/-(?=[\d.])/g, kMinus);
 }
 
+/** With a real minus, and never minus zero. */
+export function fixed(value: number, digits: number): string {
+  const text = value.toFixed(digits);
+  return withMinus(Number(text) === 0 ? text.replace("-", "") : text);
+}
+
+/** "= 0.0312", "< 0.0001". */
+export function pText(p: number): string {
+  return p < 1e-4 ? "< 0.0001" : `= ${p.toFixed(4)}`;
+}
+
 function grouped(text: string): string {
   const minus = Number(text) === 0 ? "" : kMinus; // never minus zero
   const [integer = "", fraction] = text.replace("-", minus).split(".");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plural } from "../../../../format";
+import { fixed, plural, pText } from "../../../../format";
 import type { Cell, Table } from "../../../../generated/ablate";
 import { headingOf } from "./columns";
 
 /** How columns agree with the paper's, and what the factors of a sweep explain of them. */
 export function Analyses({ table }: { table: Table }) {
   const number = (value: Cell["mean"], digits: number) =>
-    typeof value === "number" ? value.toFixed(digits) : "–";
+    typeof value === "number" ? fixed(value, digits) : "–";
   const headings = new Map(table.columns.map((column) => [column.name, headingOf(column)]));
   return (
     <>
@@ -48,7 +48,9 @@ export function Analyses({ table }: { table: Table }) {
                       <th scope="row">{effect.factors.join(" × ")}</th>
                       <td class="num">{effect.df}</td>
                       <td class="num">{number(effect.f, 2)}</td>
-                      <td class="num">{number(effect.p, 4)}</td>
+                      <td class="num">
+                        {typeof effect.p === "number" ? pText(effect.p).replace("= ", "") : "–"}
+                      </td>
                       <td class="num">{number(effect.eta_squared, 3)}</td>
                       <td class="num">{number(effect.omega_squared, 3)}</td>
                     </tr>
