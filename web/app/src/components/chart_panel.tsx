@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useBrief } from "../brief";
 import { Chart, type ChartScales, type Cursor } from "../chart";
 import { kAxes } from "../curves/axis";
-import { csvOf } from "../curves/csv";
+import { csvOf, fileName } from "../curves/csv";
 import { nearLines, type Near } from "../curves/nearest";
 import { moved, scaled, type Zoom } from "../curves/view";
 import { plain, plural, whole } from "../format";
@@ -336,7 +336,7 @@ export function CopyCsv({ csv, name }: { csv: () => string; name: string }) {
     }
   };
   const download = (): void => {
-    saveFile(`${name.replace(/[^\w.-]+/g, "-").slice(0, 80)}.csv`, [csv()], "text/csv");
+    saveFile(`${fileName(name)}.csv`, [csv()], "text/csv");
   };
   return (
     <span class="chart-csv">

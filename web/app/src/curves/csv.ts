@@ -12,6 +12,14 @@ export function csvText(name: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
+/** "top-1 (%) by lr" as the name of a file: "top-1-by-lr". */
+export function fileName(title: string): string {
+  return title
+    .replace(/[^\w.]+/g, "-")
+    .slice(0, 80)
+    .replace(/^[-.]+|[-.]+$/g, "");
+}
+
 const cell = (value: number | null | undefined): string => (typeof value === "number" ? String(value) : "");
 
 /**

@@ -4,7 +4,7 @@ import type { Curve, CurveRun, Real } from "../generated/ablate";
 import { lookOf } from "../palette";
 import { plotOf } from "../series";
 import { scaleOf, whyNot } from "./axis";
-import { csvOf } from "./csv";
+import { csvOf, fileName } from "./csv";
 import {
   appended,
   bucketBegin,
@@ -227,4 +227,10 @@ test("CSV has what is seen: the stretch, and the raw value beside the smoothed",
   expect(csvOf("loss", plot, plot.lines, { from: 1, to: 2 })).toBe(
     "metric,line,step,value,smoothed\r\nloss,a,1,3,1\r\nloss,a,2,0,1.5\r\n",
   );
+});
+
+test("a file is called by letters, digits and single dashes", () => {
+  expect(fileName("Rows by 8 axes, coloured by top-1 (%)")).toBe("Rows-by-8-axes-coloured-by-top-1");
+  expect(fileName("../val/top1 - a")).toBe("val-top1-a");
+  expect(fileName(`${"x".repeat(79)} (%)`)).toBe("x".repeat(79));
 });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { asApiError, type ApiError } from "../api";
+import { useState } from "preact/hooks";
 import { Loaded } from "../components/notice";
 import type { ProbeFound } from "../generated/ablate";
+import { useLate } from "../late";
 
 type Whole = ComponentType<{ run: number; listed: ProbeFound; of?: string }>;
-let loaded: Whole | undefined;
+const whole = (): Promise<{ default: Whole }> => import("./whole");
 
 /** Arrays and pictures of a probe in one or several runs: neither they nor what draws them is read before this is opened. */
 export function OpenedProbe({ of, name }: { of: { run: number; listed: ProbeFound }[]; name: string }) {
@@ -23,19 +23,7 @@ export function OpenedProbe({ of, name }: { of: { run: number; listed: ProbeFoun
 }
 
 function Content({ of }: { of: { run: number; listed: ProbeFound }[] }) {
-  const [Shown, setShown] = useState<Whole | undefined>(() => loaded);
-  const [error, setError] = useState<ApiError>();
-  useEffect(() => {
-    if (loaded) return;
-    import("./whole").then(
-      (module) => {
-        loaded = module.default;
-        setShown(() => module.default);
-      },
-      (failure: unknown) => setError(asApiError(failure)),
-    );
-  }, []);
-  const resource = { ...(Shown ? { data: Shown } : {}), ...(error ? { error } : {}) };
+  const resource = useLate(whole);
   if (of.length === 1)
     return (
       <Loaded of={resource} what="The charts">

@@ -4,7 +4,8 @@ import { plural, rowName, tick } from "../../../../format";
 import { levelOf } from "../table/columns";
 import { kLineHeight, useWindow } from "../table/window";
 import type { ChartChoice } from "./choice";
-import { ChartFigure, toggleChosen, type DataTable } from "./figure";
+import { datum, kWhy, rowsTable, type DataTable } from "./data";
+import { ChartFigure, toggleChosen } from "./figure";
 import type { Axis, Bounds, Frame, Spread } from "./frame";
 import { lit } from "./lit";
 import { extentOf, linear, scaleOf, type Scale } from "./scales";
@@ -298,23 +299,22 @@ function whyNone(frame: Frame, of: Axis, shown: readonly number[]): string {
 
 function tableOf(frame: Frame, of: Axis, spread: Spread, shown: readonly number[]): DataTable {
   const { low, high } = frame.bounds(of, spread);
-  const values = frame.values(of);
-  const text = (value: number | undefined): string =>
-    value === undefined || Number.isNaN(value) ? "–" : frame.text(of, value);
+  const { head, rows } = rowsTable(frame, [of], shown);
+  const place = head.at(-1) === kWhy ? -1 : head.length;
+  const put = <T,>(line: T[], more: T[]): T[] => [...line.slice(0, place), ...more, ...line.slice(place)];
   return {
-    head: ["row", of.title, "low", "high", "n", "baseline", "paper"],
-    rows: shown.map((row) => {
-      const { id, label, cells } = frame.rows[row]!;
-      const why = frame.whyNot(of, row);
-      return [
-        rowName(id, label),
-        why ?? text(values[row]),
-        text(low[row]),
-        text(high[row]),
-        String(cells[of.place]?.n ?? ""),
-        text(frame.bases(of)[row]),
-        cells[of.place]?.paper || "–",
-      ];
+    head: put(head, ["low", "high", "n", "baseline", "paper"]),
+    rows: rows.map((line, i) => {
+      const row = shown[i]!;
+      const cell = frame.rows[row]!.cells[of.place];
+      const paper = datum(frame, of, frame.papers(of)[row]);
+      return put(line, [
+        datum(frame, of, low[row]),
+        datum(frame, of, high[row]),
+        String(cell?.n ?? ""),
+        datum(frame, of, frame.bases(of)[row]),
+        [paper[0], cell?.paper ?? ""],
+      ]);
     }),
   };
 }

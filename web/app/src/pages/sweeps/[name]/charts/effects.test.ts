@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
+import type { Table } from "../../../../generated/ablate";
+import { csvOfTable, rowsTable } from "./data";
 import { effectsOf, type Effects } from "./effects";
 import { Frame } from "./frame";
 import { heatOf, type Heat } from "./heat";
@@ -34,8 +36,115 @@ test("a setting's share is the spread of its levels' means, of all spread betwee
   expect(found.notes).toEqual([]);
   const [x] = of(found, "a").levels;
   expect([x!.level, x!.of, x!.n, x!.mean]).toEqual(["x", 2, 2, 1.5]);
-  // t(0.975, 1) = 12.706, s.e. = 0.5
-  expect(x!.low).toBeCloseTo(1.5 - 12.706 / 2, 3);
+  expect([found.degrees, x!.low, of(found, "a").over]).toEqual([0, undefined, ""]);
+});
+
+test("where rows are missing, levels are averaged over the combinations that every level has", () => {
+  const rows: Record<string, Value> = {};
+  for (const mode of ["dot", "poly"])
+    for (const width of [1, 2, 3])
+      for (const lr of [0.1, 0.2])
+        rows[`mode=${mode},width=${width},lr=${lr}`] =
+          (mode === "dot" ? 40 : 90) + 2 * width + (lr === 0.1 ? 0 : 1);
+  const whole = effects(rows);
+  expect(of(whole, "width").levels.map(({ mean }) => mean)).toEqual([67.5, 69.5, 71.5]);
+  expect(of(whole, "width").over).toBe("");
+  rows["mode=dot,width=1,lr=0.1"] = "NaN";
+  rows["mode=poly,width=2,lr=0.2"] = undefined;
+  // the plain means would be 76, 61 and 71.5
+  const width = of(effects(rows), "width");
+  expect(width.levels.map(({ mean, n, of: all }) => [mean, n, all])).toEqual([
+    [67.5, 2, 4],
+    [69.5, 2, 4],
+    [71.5, 2, 4],
+  ]);
+  expect(width.over).toBe("over the 2 combinations of the other settings that every level has, of 4");
+  // of mode: widths 1 and 2 at an lr each, and 3 at both
+  expect(of(effects(rows), "mode").levels.map(({ mean, n }) => [mean, n])).toEqual([
+    [45, 4],
+    [95, 4],
+  ]);
+});
+
+test("no means where no combination is at every level; what follows from a setting is not held fixed", () => {
+  const none = of(
+    effects({ "a=x,b=1,c=1": 1, "a=x,b=1,c=2": 2, "a=y,b=2,c=1": 3, "a=y,b=3,c=2": 4, "a=z,b=1,c=3": 9 }),
+    "c",
+  );
+  expect(none.none).toMatch(/no combination of the other settings/);
+  expect(none.levels.every(({ mean, low }) => mean === undefined && low === undefined)).toBe(true);
+  const table = tableOf(["acc"], {
+    "a=1,b=1": [1],
+    "a=1,b=2": [2],
+    "a=2,b=1": [3],
+    "a=2,b=2": [4],
+    "a=3,b=1": [5],
+    "a=3,b=2": [6],
+  });
+  table.rows.forEach((row, i) => (row.group = i < 4 ? "small" : "large"));
+  const frame = new Frame(table, table.rows);
+  const found = effectsOf(frame, frame.axis("acc")!);
+  expect(of(found, "a").levels.map(({ mean }) => mean)).toEqual([1.5, 3.5, 5.5]);
+  expect(of(found, "a").over).toBe("with what follows from it: group");
+  expect(of(found, "b").levels.map(({ mean }) => mean)).toEqual([3, 4]);
+  expect(of(found, "group").none).not.toBe("");
+});
+
+test("an interval is of the seeds: other settings are no noise", () => {
+  const table = tableOf(["acc"], {
+    "a=x,b=1": [[10, 1]],
+    "a=x,b=2": [[90, 2]],
+    "a=y,b=1": [[12, 1]],
+    "a=y,b=2": [[92, 0.5]],
+  });
+  const frame = new Frame(table, table.rows);
+  const found = effectsOf(frame, frame.axis("acc")!);
+  expect(found.degrees).toBe(8);
+  // s² = (1 + 4 + 1 + 0.25) / 4, of two rows of three seeds; t(0.975, 8) = 2.306
+  const half = (2.306 * Math.sqrt((6.25 / 4) * (2 / 3))) / 2;
+  for (const { mean, low, high } of of(found, "a").levels) {
+    expect(low).toBeCloseTo(mean! - half, 3);
+    expect(high).toBeCloseTo(mean! + half, 3);
+  }
+  table.rows[3]!.cells[0]!.n = 1; // its deviation counts no more
+  const less = new Frame(table, table.rows);
+  const [, y] = of(effectsOf(less, less.axis("acc")!), "a").levels;
+  expect(y!.high! - y!.mean!).toBeCloseTo((2.447 * Math.sqrt((12 / 6) * (1 / 3 + 1))) / 2, 3);
+});
+
+test("an interaction that the analysis of variance finds is told", () => {
+  const table = tableOf(["acc"], { "mode=x,width=1": [1], "mode=x,width=2": [2], "mode=y,width=1": [3] });
+  const effect = (factors: string[], p?: number) => ({ factors, p });
+  const of = (p: number): Effects => {
+    const effects = [effect(["mode"], 0.001), effect(["mode", "width"], p)];
+    const told = { ...table, factor_analyses: [{ column: "acc", effects }] } as unknown as Table;
+    const frame = new Frame(told, told.rows);
+    return effectsOf(frame, frame.axis("acc")!);
+  };
+  expect(of(0.0312).together).toEqual([
+    "mode × width: p = 0.0312 in the analysis of variance: what width does depends on mode.",
+  ]);
+  expect(of(1e-7).together.join()).toMatch(/^mode × width: p < 0\.0001 in/);
+  expect(of(0.06).together).toEqual([]);
+  expect(of(0.06).anova).toMatch(/values of all seeds/);
+});
+
+test("a chart as CSV: all digits, a deviation beside its mean, each column once", () => {
+  const table = tableOf(["acc", "params"], {
+    "lr=-1": [[-1 / 3, 0.125], 2e6],
+    "lr=2": ["NaN", 3e6],
+  });
+  const frame = new Frame(table, table.rows);
+  const [acc, params, lr] = ["acc", "params", "factor.lr"].map((key) => frame.axis(key)!);
+  expect(csvOfTable(rowsTable(frame, [acc!, acc!, params!, lr!]))).toBe(
+    [
+      "row,acc,acc s.d.,params (M),lr,why none",
+      `lr=-1,${-1 / 3},0.125,2,-1,`,
+      "lr=2,,,3,2,acc: NaN",
+      "",
+    ].join("\r\n"),
+  );
+  expect(csvOfTable({ head: ["=a"], rows: [["-2+3"], ["-1e-7"]] })).toBe("'=a\r\n'-2+3\r\n-1e-7\r\n");
 });
 
 test("no share where it would say nothing", () => {
@@ -49,12 +158,6 @@ test("no share where it would say nothing", () => {
   for (const { effects: all } of [gone]) for (const { share } of all) expect(share).toBeUndefined();
   expect(effects({ orig: 1, msf: 2 }).why).toMatch(/no setting/);
   expect(effects({ "a=1": "NaN", "a=2": undefined }).why).toMatch(/No row has a value of acc; 1 diverged/);
-});
-
-test("one row at a level has no interval", () => {
-  const [one, two] = of(effects({ "a=1,b=1": 1, "a=2,b=1": 2, "a=2,b=2": 3 }), "a").levels;
-  expect(one).toMatchObject({ n: 1, mean: 1, low: undefined });
-  expect(two!.low).toBeDefined();
 });
 
 test("it is said where a design is not balanced, and where settings change together", () => {

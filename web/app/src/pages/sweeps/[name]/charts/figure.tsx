@@ -2,17 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { CopyCsv } from "../../../../components/chart_panel";
-import { csvText } from "../../../../curves/csv";
 import { plural, whole } from "../../../../format";
 import { Link, navigate, withQuery } from "../../../../router";
 import { rampAt } from "./colours";
+import { csvOfTable, type DataTable, type Datum } from "./data";
 import type { Axis, Frame } from "./frame";
 
-/** A chart's numbers as a table: the first column names the line. */
-export interface DataTable {
-  head: string[];
-  rows: string[][];
-}
+const shownText = (cell: Datum): string => (typeof cell === "string" ? cell : cell[1]) || "–";
 
 const kMostTableRows = 300;
 
@@ -27,10 +23,6 @@ interface Props {
 
 /** A chart with its notes, and the same numbers as a table and as CSV. */
 export function ChartFigure({ title, notes, asTable, data, children }: Props) {
-  const csv = (): string => {
-    const { head, rows } = data();
-    return [head, ...rows].map((line) => `${line.map(csvText).join(",")}\r\n`).join("");
-  };
   const said = notes.filter(Boolean);
   return (
     <figure class="chart-panel">
@@ -39,7 +31,7 @@ export function ChartFigure({ title, notes, asTable, data, children }: Props) {
           <bdi>{title}</bdi>
         </span>
         <span class="chart-cursor" />
-        <CopyCsv csv={csv} name={title} />
+        <CopyCsv csv={() => csvOfTable(data())} name={title} />
         <button
           type="button"
           class="quiet"
@@ -85,7 +77,7 @@ function Numbers({ title, data }: { title: string; data: DataTable }) {
         <tbody>
           {rows.map((line, i) => (
             <tr key={i}>
-              {line.map((text, j) =>
+              {line.map(shownText).map((text, j) =>
                 j === 0 ? (
                   <th scope="row" key={j}>
                     <bdi class="name">{text}</bdi>

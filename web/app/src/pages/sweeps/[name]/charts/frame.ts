@@ -31,6 +31,12 @@ export interface Bounds {
   high: Float64Array;
 }
 
+/** Of each row how many seeds its value is of, and their deviation in the unit of the value; NaN: not known. */
+export interface Seeds {
+  n: Float64Array;
+  sd: Float64Array;
+}
+
 /** What stands for a factor in a row where it does not apply. */
 export const kNotApplied = "–";
 const kByName = "factor.";
@@ -52,6 +58,7 @@ export class Frame {
   private readonly valuesOf = new Map<string, Float64Array>();
   private readonly levelsOf = new Map<string, Levels>();
   private readonly boundsOf = new Map<string, Bounds>();
+  private readonly seedsOf = new Map<string, Seeds>();
 
   constructor(
     readonly table: Table,
@@ -113,6 +120,22 @@ export class Frame {
         bounds.high[i] = ends ? inUnit(ends[1], axis.column!) : NaN;
       });
       return bounds;
+    });
+  }
+
+  seeds(axis: Axis): Seeds {
+    return kept(this.seedsOf, axis.key, () => {
+      const seeds = {
+        n: new Float64Array(this.rows.length).fill(1),
+        sd: new Float64Array(this.rows.length).fill(NaN),
+      };
+      this.rows.forEach(({ cells }, i) => {
+        const cell = cells[axis.place];
+        if (!cell || !axis.column) return;
+        seeds.n[i] = cell.n || 1;
+        if (typeof cell.sd === "number") seeds.sd[i] = inUnit(cell.sd, axis.column);
+      });
+      return seeds;
     });
   }
 
@@ -267,22 +290,19 @@ export function levelsOf(texts: readonly string[]): Levels {
   };
 }
 
+/** Whether each level of a setting has one level of another alone. */
+export function decides(a: Levels, b: Levels): boolean {
+  const there = new Int32Array(a.names.length + 1).fill(-2);
+  return b.of.every((level, i) => {
+    const own = a.of[i]! + 1;
+    if (there[own] === -2) there[own] = level;
+    return there[own] === level;
+  });
+}
+
 /** Whether two settings have the same rows at each level: no table can tell their effects apart. */
 export function varyTogether(a: Levels, b: Levels): boolean {
-  if (a.names.length !== b.names.length) return false;
-  const there = new Int32Array(a.names.length).fill(-1);
-  const back = new Int32Array(b.names.length).fill(-1);
-  for (let i = 0; i < a.of.length; ++i) {
-    const [x, y] = [a.of[i]!, b.of[i]!];
-    if (x < 0 || y < 0) {
-      if (x !== y) return false;
-      continue;
-    }
-    if (there[x] === -1) there[x] = y;
-    if (back[y] === -1) back[y] = x;
-    if (there[x] !== y || back[y] !== x) return false;
-  }
-  return true;
+  return a.names.length === b.names.length && decides(a, b) && decides(b, a);
 }
 
 function intervalOf(cell: Cell, spread: Spread): [number, number] | undefined {

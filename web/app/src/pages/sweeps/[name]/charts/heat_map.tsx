@@ -6,7 +6,8 @@ import { Link, navigate, withQuery } from "../../../../router";
 import { brushOf, withBrush, type Brush } from "./brush";
 import type { ChartChoice } from "./choice";
 import { inkOn, rampAt, shareOf } from "./colours";
-import { ChartFigure, Legend, useColours, type DataTable } from "./figure";
+import { kWhy, type DataTable, type Datum } from "./data";
+import { ChartFigure, Legend, useColours } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { heatOf, type Heat, type HeatCell } from "./heat";
 import { lit } from "./lit";
@@ -52,7 +53,7 @@ export function HeatMap({ frame, of, across, down, choice, brushes }: Props) {
       title={title}
       notes={heat.notes}
       asTable={choice.asTable}
-      data={() => tableOf(frame, of, down, heat)}
+      data={() => tableOf(frame, of, across, down, heat)}
     >
       {heat.asks && (
         <Notice kind="empty" title="Some cells have several rows.">
@@ -166,7 +167,7 @@ function Cell({ frame, of, cell, color, words, pressed, onPress }: CellProps) {
   );
 }
 
-function tableOf(frame: Frame, of: Axis, down: Axis, heat: Heat): DataTable {
+function tableOf(frame: Frame, of: Axis, across: Axis, down: Axis, heat: Heat): DataTable {
   return {
     head: [down.title, ...heat.across],
     rows: heat.down.map((level, j) => [
@@ -175,5 +176,18 @@ function tableOf(frame: Frame, of: Axis, down: Axis, heat: Heat): DataTable {
         mean === undefined ? none : `${frame.text(of, mean)}${rows.length > 1 ? ` (n ${n})` : ""}`,
       ),
     ]),
+    file: {
+      head: [down.title, across.title, of.title, "n", "rows", kWhy],
+      rows: heat.cells.flatMap((line, j) =>
+        line.map(({ mean, n, rows, none }, i): Datum[] => [
+          heat.down[j]!,
+          heat.across[i]!,
+          [mean, ""],
+          String(n),
+          String(rows.length),
+          none,
+        ]),
+      ),
+    },
   };
 }

@@ -6,12 +6,13 @@ import { navigate, withQuery } from "../../../../router";
 import { brushOf, withBrush, type Brush } from "./brush";
 import type { ChartChoice } from "./choice";
 import { effectsOf, kMostLevels, type Effect, type Effects, type LevelMean } from "./effects";
-import { ChartFigure, type DataTable } from "./figure";
+import { datum, type DataTable } from "./data";
+import { ChartFigure } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { lit } from "./lit";
 import { extentOf, scaleOf, type Scale } from "./scales";
 
-interface Props {
+export interface EffectsProps {
   frame: Frame;
   of: Axis;
   choice: ChartChoice;
@@ -19,7 +20,7 @@ interface Props {
 }
 
 /** For each setting the mean of a metric at each of its levels, and how much of the spread between rows it explains. */
-export function MainEffects({ frame, of, choice, brushes }: Props) {
+export default function MainEffects({ frame, of, choice, brushes }: EffectsProps) {
   const found = useMemo(() => effectsOf(frame, of), [frame, of]);
   if (found.why) return <Notice kind="empty" title={found.why} />;
   const levels = found.effects.flatMap((effect) => effect.levels);
@@ -27,7 +28,12 @@ export function MainEffects({ frame, of, choice, brushes }: Props) {
   const extent = extentOf([ends]);
   const scale = scaleOf(extent?.low ?? 0, extent?.high ?? 1);
   const notes = [
-    `Means over rows, each row by the mean of its seeds; bars are 95 % intervals (t) over the rows at a level. Dashed line: the mean of all ${plural(found.n, "row")}, ${frame.text(of, found.mean!)}.`,
+    ...(choice.asTable ? found.together : []),
+    `Means over rows, each row by the mean of its seeds. ${
+      found.degrees > 0
+        ? `Bars: 95 % intervals of these means over other seeds (t, ${plural(found.degrees, "degree")} of freedom; the variance between the seeds of a row, pooled over rows). They are not of other settings.`
+        : "No intervals: no row has two seeds."
+    } Dashed line: the mean of all ${plural(found.n, "row")}, ${frame.text(of, found.mean!)}.`,
     found.n < found.of &&
       `${found.of - found.n} of ${plural(found.of, "row")} have no value and are left out.`,
     found.broken > 0 &&
@@ -41,6 +47,11 @@ export function MainEffects({ frame, of, choice, brushes }: Props) {
         asTable={choice.asTable}
         data={() => meansTable(frame, of, found)}
       >
+        {found.together.map((said) => (
+          <p class="charts-notes" key={said}>
+            <bdi>{said}</bdi>
+          </p>
+        ))}
         <div
           class="scroll tall bars-box"
           tabIndex={0}
@@ -78,12 +89,13 @@ export function MainEffects({ frame, of, choice, brushes }: Props) {
                 <tr class="row-group">
                   <th scope="rowgroup" colSpan={4}>
                     <bdi class="name">{effect.axis.title}</bdi>
+                    {effect.over && <span class="muted bars-over">{effect.over}</span>}
                   </th>
                 </tr>
-                {effect.levels.length > kMostLevels ? (
+                {effect.none || effect.levels.length > kMostLevels ? (
                   <tr>
                     <td colSpan={4} class="muted">
-                      {plural(effect.levels.length, "level")}: too many to draw
+                      {effect.none || `${plural(effect.levels.length, "level")}: too many to draw`}
                     </td>
                   </tr>
                 ) : (
@@ -178,7 +190,7 @@ function Level({ frame, of, effect, level, place, scale, grand, brushes }: Level
 
 function intervalText(frame: Frame, of: Axis, { mean, low, high }: LevelMean): string {
   if (mean === undefined) return "";
-  if (low === undefined || high === undefined) return ", one row: no interval";
+  if (low === undefined || high === undefined) return "";
   return `, ${frame.text(of, low)} to ${frame.text(of, high)}`;
 }
 
@@ -195,6 +207,7 @@ function Importance({
 }) {
   const notes = [
     `η² = Σ n·(level mean − mean)² / Σ (row − mean)²: what a setting explains alone of the spread of ${of.title} between rows; seeds and interactions are in the rest. Tick: what a setting without any effect would get on average, (levels − 1) / (rows − 1).`,
+    found.anova,
     ...found.notes,
     found.notes.length === 0 &&
       frame.settings.length > 1 &&
@@ -209,9 +222,9 @@ function Importance({
         head: ["setting", "η²", "by chance", "why none"],
         rows: found.effects.map(({ axis, share, byChance, why }) => [
           axis.title,
-          share?.toFixed(3) ?? "–",
-          share === undefined ? "–" : byChance.toFixed(3),
-          why || "–",
+          [share, share?.toFixed(3) ?? "–"],
+          share === undefined ? [share, "–"] : [byChance, byChance.toFixed(3)],
+          why,
         ]),
       })}
     >
@@ -273,17 +286,16 @@ function Importance({
 }
 
 function meansTable(frame: Frame, of: Axis, found: Effects): DataTable {
-  const text = (value: number | undefined): string => (value === undefined ? "–" : frame.text(of, value));
   return {
-    head: ["setting and level", "mean", "low", "high", "n", "rows"],
-    rows: found.effects.flatMap(({ axis, levels }) =>
+    head: ["setting", "level", "mean", "low", "high", "n", "rows", "averaged"],
+    rows: found.effects.flatMap(({ axis, levels, over, none }) =>
       levels.map(({ level, mean, low, high, n, of: rows }) => [
-        `${axis.title} ${level}`,
-        text(mean),
-        text(low),
-        text(high),
+        axis.title,
+        level,
+        ...[mean, low, high].map((value) => datum(frame, of, value)),
         String(n),
         String(rows),
+        none || over,
       ]),
     ),
   };

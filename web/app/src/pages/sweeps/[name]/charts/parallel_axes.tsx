@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { plural, rowName, tick } from "../../../../format";
+import { plural, tick } from "../../../../format";
 import { navigate, withQuery } from "../../../../router";
 import { brushOf, countKept, keptBy, withBrush, type Brush } from "./brush";
 import type { Brushed } from "./brush_chip";
 import type { ChartChoice } from "./choice";
 import { rampAt, shareOf } from "./colours";
-import {
-  ChartFigure,
-  Legend,
-  Readout,
-  toggleChosen,
-  useCanvas,
-  useColours,
-  useWidth,
-  type DataTable,
-} from "./figure";
+import { rowsTable } from "./data";
+import { ChartFigure, Legend, Readout, toggleChosen, useCanvas, useColours, useWidth } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { lit } from "./lit";
 import { brushAt, nearestLine, segmentsOf, sharesOf, stepOf, trackOf, type Track } from "./parallel";
@@ -157,6 +149,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
   const gaps = frame.rows.filter((_, i) => tracks.some(({ at }) => Number.isNaN(at[i]!))).length;
   const plain = values ? frame.rows.filter((_, i) => Number.isNaN(values[i]!)).length : 0;
   const notes = [
+    seen > 0 && width > seen && "Scroll sideways for more axes.",
     isCrowd && "Lines that run together are drawn once, in the colour of the highest.",
     "Drag on an axis, or move its ends with the arrow keys, to keep the rows that pass there; press an axis to let go. Press a line to choose its row.",
     gaps > 0 && `${plural(gaps, "row")} without a value on some axis: the line has a gap there.`,
@@ -165,7 +158,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
   const title = of ? `Rows by ${axes.length} axes, coloured by ${of.title}` : `Rows by ${axes.length} axes`;
   const preview = drag && brushAt(tracks[drag.place]!, drag.from, drag.to);
   return (
-    <ChartFigure title={title} notes={notes} asTable={choice.asTable} data={() => tableOf(frame, axes)}>
+    <ChartFigure title={title} notes={notes} asTable={choice.asTable} data={() => rowsTable(frame, axes)}>
       <div class="chart-frame">
         <div class="scroll parallel-box" ref={ref}>
           <div
@@ -444,14 +437,4 @@ function Handle({
       {...drag}
     />
   );
-}
-
-function tableOf(frame: Frame, axes: readonly Axis[]): DataTable {
-  return {
-    head: ["row", ...axes.map(({ title }) => title)],
-    rows: frame.rows.map(({ id, label }, i) => [
-      rowName(id, label),
-      ...axes.map((axis) => frame.cellText(axis, i)),
-    ]),
-  };
 }

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { plural, rowName, tick } from "../../../../format";
+import { plural, tick } from "../../../../format";
 import { navigate, withQuery } from "../../../../router";
 import { spreadText } from "./bars";
 import { brushOf, countKept, keptBy, rangeOf, withBrush, type Brush } from "./brush";
 import type { Brushed } from "./brush_chip";
 import type { ChartChoice } from "./choice";
-import {
-  ChartFigure,
-  Readout,
-  toggleChosen,
-  useCanvas,
-  useColours,
-  useWidth,
-  type DataTable,
-} from "./figure";
+import { rowsTable } from "./data";
+import { ChartFigure, Readout, toggleChosen, useCanvas, useColours, useWidth } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { lit } from "./lit";
 import { extentOf, Near, scaleOf, type Scale } from "./scales";
@@ -132,7 +125,7 @@ export function Scatter({ frame, x, y, choice, brushes, brushed }: Props) {
         title={`${y.title} against ${x.title}`}
         notes={[]}
         asTable={false}
-        data={() => tableOf(frame, x, y)}
+        data={() => rowsTable(frame, [x, y])}
       >
         <p class="charts-none" ref={ref}>
           {whyNone(frame, x, y, logX, logY)}
@@ -208,7 +201,10 @@ export function Scatter({ frame, x, y, choice, brushes, brushed }: Props) {
   const title = `${y.title} against ${x.title}`;
   const ranges = [brushOf(brushes, x.key), brushOf(brushes, y.key)];
   return (
-    <ChartFigure title={title} notes={notes} asTable={choice.asTable} data={() => tableOf(frame, x, y)}>
+    <ChartFigure title={title} notes={notes} asTable={choice.asTable} data={() => rowsTable(frame, [x, y])}>
+      <p class="scatter-y muted">
+        <bdi>{y.title}</bdi>
+      </p>
       <div class="chart-frame scatter" style={{ height: `${kHeight}px` }}>
         <div
           class="scatter-plot"
@@ -392,15 +388,4 @@ function whyNone(frame: Frame, x: Axis, y: Axis, logX: boolean, logY: boolean): 
       return `No value of ${axis.title} is above 0: a logarithmic axis has no place for them.`;
   }
   return "No row has both values.";
-}
-
-function tableOf(frame: Frame, x: Axis, y: Axis): DataTable {
-  return {
-    head: ["row", x.title, y.title],
-    rows: frame.rows.map(({ id, label }, i) => [
-      rowName(id, label),
-      frame.cellText(x, i),
-      frame.cellText(y, i),
-    ]),
-  };
 }

@@ -2,9 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { Menu } from "../../../../components/menu";
-import { ErrorNotice, Notice } from "../../../../components/notice";
+import { ErrorNotice, Loaded, Notice } from "../../../../components/notice";
 import { plural, whole } from "../../../../format";
 import type { Table } from "../../../../generated/ablate";
+import { useLate } from "../../../../late";
 import { Link, navigate, useAddress, withQuery } from "../../../../router";
 import { chosenRows, type Choice } from "../table/choice";
 import { levelOf } from "../table/columns";
@@ -17,7 +18,7 @@ import { ChosenBar } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { HeatMap } from "./heat_map";
 import { lit } from "./lit";
-import { MainEffects } from "./main_effects";
+import type { EffectsProps } from "./main_effects";
 import { ParallelAxes } from "./parallel_axes";
 import { Scatter } from "./scatter";
 
@@ -140,8 +141,18 @@ function Chart({ frame, view, table, choice, brushes, brushed }: ChartProps) {
       );
     return <HeatMap frame={frame} of={of} across={across} down={down} choice={view} brushes={brushes} />;
   }
-  if (kind === "effects") return <MainEffects frame={frame} of={of} choice={view} brushes={brushes} />;
+  if (kind === "effects") return <Effects frame={frame} of={of} choice={view} brushes={brushes} />;
   return <Bars frame={frame} of={of} choice={view} shown={shown} />;
+}
+
+const effects = () => import("./main_effects");
+
+function Effects(props: EffectsProps) {
+  return (
+    <Loaded of={useLate(effects)} what="The chart" lines={6}>
+      {(MainEffects) => <MainEffects {...props} />}
+    </Loaded>
+  );
 }
 
 function Needs({ children }: { children: ComponentChildren }) {
