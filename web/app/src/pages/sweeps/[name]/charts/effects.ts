@@ -153,8 +153,9 @@ function effectOf(frame: Frame, axis: Axis, values: Float64Array, seeds: Seeds, 
   const effect: Effect = { axis, levels: [], over: "", none: "", share: undefined, why: "", byChance: 0 };
   if (!isEven && full.length === 0)
     effect.none = "no means: no combination of the other settings has a value at every level";
-  else if (!isEven)
+  else if (full.length < cells.size)
     effect.over = `over the ${plural(full.length, "combination")} of the other settings that every level has, of ${cells.size}`;
+  else if (!isEven && full.length > 1) effect.over = "each combination of the other settings counts once";
   if (bound.length > 0 && !effect.none)
     effect.over = [effect.over, `with what follows from it: ${list(bound.map(({ title }) => title))}`]
       .filter(Boolean)
