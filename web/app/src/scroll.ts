@@ -11,7 +11,7 @@ const kKept = "ablate:scroll";
 /** Entries of the history whose places are kept. */
 const kMost = 100;
 /** How long a place is looked for in content that comes late. */
-const kPatienceMs = 10_000;
+const kPatienceMs = 30_000;
 /** It is found when it has stood for so long. */
 const kStillMs = 400;
 const kInput = ["wheel", "touchstart", "pointerdown", "keydown"];
