@@ -101,9 +101,9 @@ std::vector<int> labels_of(const OwnFormat& format, const OwnDataSet& set, bool 
     labels[i] = by_format(format, Code::kInvalidArgument, [&] { return set.label(train, i); });
     if (labels[i] < 0 || labels[i] >= classes)
       throw Error{Code::kInvalidArgument,
-                  fmt::format("data: the format {} gives {} the label {}; expected 0 to {}", format.name,
+                  fmt::format("data: format {}: invalid label of {}; expected 0 to {}, got {}", format.name,
                               by_format(format, Code::kInvalidArgument, [&] { return set.name(train, i); }),
-                              labels[i], classes - 1)};
+                              classes - 1, labels[i])};
   }
   return labels;
 }

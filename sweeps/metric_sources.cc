@@ -193,8 +193,8 @@ void check_last_step(YamlReader& reader, const Node& section, const std::vector<
   if (std::ranges::any_of(sources, takes_last) && std::ranges::none_of(sources, finds_step))
     reader.problems().add(
         section.place, "command.metrics",
-        "'step: last' takes the step that a pattern has found last, and none of these finds "
-        "one; expected a pattern with a group of the step, such as (?<epoch>\\d+)");
+        "'step: last' needs another pattern that finds the step; expected one with a group such as "
+        "(?<epoch>\\d+)");
 }
 
 /// What the patterns of a source find, by the names of the metrics.

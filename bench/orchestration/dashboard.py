@@ -71,8 +71,8 @@ def dashboard(bench, figures):
                 home.ablate("submit", home.write_sweep("growing", emit, 10, columns="{name: loss, metric: train/loss}"), "--json")
                 home.until(lambda: home.ask("SELECT 1 FROM run WHERE state = 'running'"), "points come in")
                 measure(bench, figures, home, shape, size, f"made-{sweeps - 1}")
-    figures.remark(f"dashboard: {POINTS_A_SECOND:,} points a second come in meanwhile; goals: a read's p95 below 100 ms, a tab that is "
-                   "looked at below 50 kB/s, the scheduler below 300 MB")
+    figures.remark(f"dashboard: measured while {POINTS_A_SECOND:,} points a second are stored; targets: p95 of each read under 100 ms, "
+                   "under 50 kB/s for an open tab, under 300 MB for the scheduler")
 
 
 def measure(bench, figures, home, shape, size, sweep):

@@ -143,7 +143,7 @@ std::string curves_line(const std::string& name, const ComparedCurves& curves) {
     best =
         fmt::format("; best A {:.6g} at step {}, B {:.6g} at step {}", curves.a_best(),
                     format_count(curves.a_best_step()), curves.b_best(), format_count(curves.b_best_step()));
-  return fmt::format("{}, steps {} to {}: A ends at {:.6g}, B at {:.6g}{}; {}{}\n", name,
+  return fmt::format("{}, steps {} to {}: last value A {:.6g}, B {:.6g}{}; {}{}\n", name,
                      format_count(curves.first_step()), format_count(curves.last_step()), curves.a_last(),
                      curves.b_last(), best, crossings_text(curves),
                      curves.thinned() ? " (of a part of the points: there are too many)" : "");

@@ -219,7 +219,7 @@ Run declare_import(CLI::App& app, Context& context) {
   };
   column("--sweep", flags->options.sweep,
          "Sweep that they go into, a new one or one that is there [as the file says, its name]");
-  column("--row", mapping.row, "Column that names the row of the table [row, run_name, run, name]");
+  column("--row", mapping.row, "Column with the name of the row [row, run_name, run, name]");
   column("--seed", mapping.seed, "Column of seeds [seed]");
   column("--step", mapping.step, "Column of steps [step, _step, global_step, epoch; without: one step]");
   column("--time", mapping.time,

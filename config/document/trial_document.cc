@@ -146,8 +146,7 @@ std::optional<double> take_eval_resize(Json& section, const RecipeConfig& usual,
 void scale_lr(const Json& section, RecipeConfig& recipe, std::vector<Problem>& problems) {
   if (recipe.lr_base == 0) return;
   if (section.contains("lr") && section.contains("lr_base")) {
-    problems.push_back(
-        {"recipe.lr_base", "there is lr as well, which it would replace; expected one of the two", {}});
+    problems.push_back({"recipe.lr_base", "recipe.lr is set as well; expected one of them", {}});
     return;
   }
   const double ratio = std::max(1.0, static_cast<double>(recipe.batch)) / recipe.lr_base_batch;

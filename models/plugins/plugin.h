@@ -61,10 +61,10 @@ class PluginSettings {
   template <class T>
   const T& get(const std::string& key) const {
     const auto found = values_.find(key);
-    TORCH_CHECK_TYPE(found != values_.end(), "the plugin asks for a key '", key,
+    TORCH_CHECK_TYPE(found != values_.end(), "the plugin reads the key '", key,
                      "', which it does not declare");
     const T* value = std::get_if<T>(&found->second);
-    TORCH_CHECK_TYPE(value, "the plugin asks for its key '", key, "' by another type than it has declared");
+    TORCH_CHECK_TYPE(value, "the plugin reads its key '", key, "' as another type than it declares");
     return *value;
   }
 

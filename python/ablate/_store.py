@@ -50,7 +50,7 @@ def open(address, token=None, ca=None, frames=None):
 
 
 class File:
-    """A results file. Thread: any, one at a time."""
+    """A results file, open for reading. Any thread may use it, but only one at a time."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path).expanduser().absolute()

@@ -129,8 +129,8 @@ TEST(RecipesTest, ALearningRateFollowsTheBatchFromThatOfAnother) {
   EXPECT_EQ(canonical_text(read_trial_or_throw(document)), canonical_text(read_trial_or_throw(written)))
       << "it is the same trial";
   document["recipe"]["lr"] = 0.1;
-  EXPECT_THAT(problems_of(document),
-              testing::ElementsAre(testing::HasSubstr("recipe.lr_base: there is lr as well")));
+  EXPECT_THAT(problems_of(document), testing::ElementsAre(testing::HasSubstr(
+                                         "recipe.lr_base: recipe.lr is set as well; expected one of them")));
 }
 
 TEST(RecipesTest, WhatDoesNotGoTogetherIsRefused) {

@@ -215,7 +215,7 @@ def own_data(fleet):
 
     bad = fleet.home / "bad"
     bad.mkdir()
-    for lie, text in {"throws": "data: the format bad: nothing here", "label": "gives training image 0 the label 2; expected 0 to 1"}.items():
+    for lie, text in {"throws": "data: the format bad: nothing here", "label": "invalid label of training image 0; expected 0 to 1, got 2"}.items():
         (bad / "lie").write_text(lie)
         done = fleet.ablate("data", "check", "--root", bad, "--format", PLUGINS / "bad_format.so", check=False)
         expect(done.returncode == 2 and text in said(done), f"{lie}: {done.stderr}")

@@ -46,8 +46,8 @@ TEST_F(ClassNamesTest, OfAnotherNumberOrAnotherKindAreRefused) {
   EXPECT_THAT(refusal_of("tench\nshark\n"), HasSubstr("names: 2 names of classes; the model has 3 classes"));
   EXPECT_THAT(refusal_of(R"(["tench", 7, "hen"])"), HasSubstr("entry 1 is 7; expected a name"));
   EXPECT_THAT(refusal_of(R"({"0": "a", "1": "b", "3": "c"})"),
-              HasSubstr("'3' is the number of no class; expected 0 to 2"));
-  EXPECT_THAT(refusal_of(R"({"0": "a", "x": "b", "2": "c"})"), HasSubstr("'x' is the number of no class"));
+              HasSubstr("invalid class number '3'; expected 0 to 2"));
+  EXPECT_THAT(refusal_of(R"({"0": "a", "x": "b", "2": "c"})"), HasSubstr("invalid class number 'x'"));
   EXPECT_THAT(refusal_of(R"({"0": "a", "00": "b", "2": "c"})"),
               HasSubstr("'0' and '00' are one class; expected a name for each"));
   EXPECT_THAT(names_in(R"({"00": "a", "01": "b", "02": "c"})"), ElementsAre("a", "b", "c"));

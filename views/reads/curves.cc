@@ -141,11 +141,11 @@ v1::CurveRun curve_run(storage::Database& db, storage::RunId id) {
     message.set_steps_per_epoch(run.total_steps / epochs);
   else
     message.set_why_no_epochs(epochs > 0 ? "its length in steps is not known yet"
-                                         : "its settings have no recipe.epochs");
+                                         : "no recipe.epochs in the configuration");
   if (batch >= 1 && batch <= 0xffff'ffff)
     message.set_images_per_step(static_cast<std::uint32_t>(batch));
   else
-    message.set_why_no_images("its settings have no recipe.batch");
+    message.set_why_no_images("no recipe.batch in the configuration");
   const int slots = storage::PartStore{db}.slots_of(id);
   if (trial.gpus == 0)
     message.set_why_no_gpu_time("it asked for no GPU");

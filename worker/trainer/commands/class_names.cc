@@ -51,7 +51,7 @@ std::vector<std::string> from_json(const std::filesystem::path& file) {
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
       if (error != std::errc{} || end != key.data() + key.size() || number >= found.size())
         throw Error{Code::kInvalidArgument,
-                    fmt::format("{}: '{}' is the number of no class; expected 0 to {}", file.string(),
+                    fmt::format("{}: invalid class number '{}'; expected 0 to {}", file.string(),
                                 printable_line(key), found.size() - 1)};
       if (const auto& before = spellings.emplace(number, key).first->second; before != key)
         throw Error{Code::kInvalidArgument,

@@ -123,7 +123,7 @@ const run: CurveRun = {
   run: 1,
   steps_per_epoch: 50,
   why_no_epochs: "",
-  why_no_images: "its settings have no recipe.batch",
+  why_no_images: "no recipe.batch in the configuration",
   gpus: 2,
   why_no_gpu_time: "",
   attempts: [{ started_ms: "1000", ended_ms: "3000" }, { started_ms: "10000" }],
@@ -138,8 +138,8 @@ test("an axis is known of a run, or why it is not", () => {
   expect(at("wall", 0, 12_000)).toBe(11);
   expect(at("gpu", 0, 12_000)).toBe(8);
   expect(at("gpu", 0, 5_000)).toBe(4);
-  expect(at("images", 1, 0)).toBe("its settings have no recipe.batch");
-  expect(whyNot("images", [run])).toBe("its settings have no recipe.batch");
+  expect(at("images", 1, 0)).toBe("no recipe.batch in the configuration");
+  expect(whyNot("images", [run])).toBe("no recipe.batch in the configuration");
   expect(whyNot("images", [run, { ...run, images_per_step: 8 }])).toBeUndefined();
 });
 

@@ -5,7 +5,7 @@ export type Spread = "sd" | "se" | "ci" | "range" | "none";
 
 export const kSpreads: Record<Spread, string> = {
   sd: "± one standard deviation",
-  se: "± one standard error",
+  se: "± 1 standard error",
   ci: "95 % confidence interval (t)",
   range: "lowest to highest seed",
   none: "no band",

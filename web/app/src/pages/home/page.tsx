@@ -153,7 +153,7 @@ function Sweeps({ sweeps, others }: { sweeps: SweepSummary[]; others: number }) 
     <section aria-labelledby="sweeps">
       <h2 id="sweeps">Active sweeps</h2>
       <TablePanel
-        caption="Active sweeps, with the time they will be complete"
+        caption="Active sweeps, and when they will be complete"
         head={
           <>
             <ColumnHead>Sweep</ColumnHead>

@@ -155,7 +155,7 @@ function fromZero(low: number, high: number): Scale {
 export function spreadText(frame: Frame, spread: Spread): string {
   const kinds = {
     sd: "± one standard deviation over the seeds",
-    se: "± one standard error of the mean",
+    se: "± 1 standard error",
     ci: `${levelOf(frame.table)} interval of the mean (${frame.table.compare?.interval || "t"})`,
     none: "none",
   };

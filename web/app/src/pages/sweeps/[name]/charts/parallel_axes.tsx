@@ -151,7 +151,7 @@ export function ParallelAxes({ frame, of, axes, choice, brushes, brushed }: Prop
   const notes = [
     seen > 0 && width > seen && "Scroll sideways for more axes.",
     isCrowd && "Lines that run together are drawn once, in the colour of the highest.",
-    "Drag on an axis, or move its ends with the arrow keys, to keep the rows that pass there; press an axis to let go. Press a line to choose its row.",
+    "Drag along an axis, or move its ends with the arrow keys, to show only rows in that range. Click an axis to clear its range, a line to select its row.",
     gaps > 0 && `${plural(gaps, "row")} without a value on some axis: the line has a gap there.`,
     plain > 0 && of !== undefined && `Dashed: ${plural(plain, "row")} without a value of ${of.title}.`,
   ];
