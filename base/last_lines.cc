@@ -34,4 +34,14 @@ void LastLines::add(std::string_view bytes) {
 
 std::string LastLines::text() const { return fmt::format("{}", fmt::join(last_lines(tail_, kLines), " | ")); }
 
+std::string first_line(std::string_view text, std::size_t longest) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  const std::string_view line = text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+  if (line.size() <= longest) return std::string{line};
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
+  return std::string{line.substr(0, end)} + "…";
+}
+
 }  // namespace abl

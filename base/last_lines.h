@@ -12,6 +12,10 @@ namespace abl {
 /// too, as in a progress bar.
 std::vector<std::string> last_lines(std::string_view text, std::size_t most);
 
+/// The first line of a text that says something, without the blanks before it; cut at `longest` bytes,
+/// between two letters. Empty where there is none.
+std::string first_line(std::string_view text, std::size_t longest);
+
 /// The end of what a program says, which tells why it failed. Keeps the last 1,000 bytes.
 class LastLines {
  public:

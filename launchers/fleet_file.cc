@@ -63,16 +63,16 @@ class FleetReader {
   FleetConfig read(const Node& root) {
     FleetConfig fleet;
     if (!yaml_.is_mapping(root, "")) return fleet;
-    allow_only(root, "", {"scheduler", "ca", "kubernetes", "queues"});
+    yaml_.allow_only(root, "", {"scheduler", "ca", "kubernetes", "queues"});
     if (const Node* scheduler =
-            required(root, "", "scheduler", "where workers find the scheduler, head:7071"))
+            yaml_.required(root, "", "scheduler", "where workers find the scheduler, head:7071"))
       fleet.scheduler = plain_text(*scheduler, "scheduler");
     if (const Node* ca = root.find("ca"); ca && plain_text(*ca, "ca") != kSystem)
       fleet.ca = path(*ca, "ca");
     else if (ca)
       fleet.ca = kSystem;
     if (const Node* kubernetes = root.find("kubernetes")) read_kubernetes(*kubernetes, fleet);
-    const Node* queues = required(root, "", "queues", "a mapping of names to queues");
+    const Node* queues = yaml_.required(root, "", "queues", "a mapping of names to queues");
     if (!queues || !yaml_.is_mapping(*queues, "queues")) return fleet;
     if (queues->entries.empty()) problems_.add(queues->place, "queues", "expected at least one queue");
     if (queues->entries.size() > kMostQueues)
@@ -85,14 +85,15 @@ class FleetReader {
   /// Of a scheduler that runs in no pod.
   void read_kubernetes(const Node& node, FleetConfig& fleet) {
     if (!yaml_.is_mapping(node, "kubernetes")) return;
-    allow_only(node, "kubernetes", {"server", "service_account"});
-    if (const Node* server = required(node, "kubernetes", "server", "https://HOST:PORT of the API server"))
+    yaml_.allow_only(node, "kubernetes", {"server", "service_account"});
+    if (const Node* server =
+            yaml_.required(node, "kubernetes", "server", "https://HOST:PORT of the API server"))
       fleet.kubernetes = plain_text(*server, "kubernetes.server");
     if (!fleet.kubernetes.empty() && !fleet.kubernetes.starts_with("https://"))
       problems_.add(node.find("server")->place, "kubernetes.server",
                     fmt::format("expected https://HOST:PORT; got '{}'", fleet.kubernetes));
-    if (const Node* account =
-            required(node, "kubernetes", "service_account", "a folder with token, ca.crt and namespace"))
+    if (const Node* account = yaml_.required(node, "kubernetes", "service_account",
+                                             "a folder with token, ca.crt and namespace"))
       fleet.service_account = path(*account, "kubernetes.service_account");
   }
 
@@ -108,18 +109,18 @@ class FleetReader {
       problems_.add(entry.place, field, "invalid name; expected at most 40 of a-z, 0-9, '-' and '_'");
     const Node& node = entry.value;
     if (!yaml_.is_mapping(node, field)) return queue;
-    allow_only(node, field, {"launcher",       "workers",      "backlog",     "time_limit",
-                             "start_deadline", "idle_timeout", "cool_down",   "min_utilisation",
-                             "max_gpu_hours",  "gpus",         "cpus",        "memory",
-                             "slots",          "labels",       "data",        "weights",
-                             "allow_commands", "program",      "home",        "worker_arguments",
-                             "partition",      "account",      "qos",         "gres",
-                             "constraint",     "arguments",    "image",       "volumes",
-                             "node_selector",  "tolerations",  "run_as_user", "hosts",
-                             "bundle",         "ssh_config"});
+    yaml_.allow_only(node, field, {"launcher",       "workers",      "backlog",     "time_limit",
+                                   "start_deadline", "idle_timeout", "cool_down",   "min_utilisation",
+                                   "max_gpu_hours",  "gpus",         "cpus",        "memory",
+                                   "slots",          "labels",       "data",        "weights",
+                                   "allow_commands", "program",      "home",        "worker_arguments",
+                                   "partition",      "account",      "qos",         "gres",
+                                   "constraint",     "arguments",    "image",       "volumes",
+                                   "node_selector",  "tolerations",  "run_as_user", "hosts",
+                                   "bundle",         "ssh_config"});
     const auto at = [&](const char* key) { return dotted(field, key); };
     bool known = false;  // without a launcher nobody can say which keys are missing
-    if (const Node* kind = required(node, field, "launcher", any_of(names_of<LauncherKind>())))
+    if (const Node* kind = yaml_.required(node, field, "launcher", any_of(names_of<LauncherKind>())))
       if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>())) {
         queue.kind = value_named<LauncherKind>(*name).value();
         known = true;
@@ -127,7 +128,7 @@ class FleetReader {
     if (known) expect_keys_of(queue.kind, node, field);
     const bool by_ssh = known && queue.kind == LauncherKind::kSsh;
     const auto needed = [&](const char* key, const std::string& expected) {
-      return known && !by_ssh ? required(node, field, key, expected) : node.find(key);
+      return known && !by_ssh ? yaml_.required(node, field, key, expected) : node.find(key);
     };
     if (const Node* workers = needed("workers", "{min: 0, max: 8}")) range(*workers, at("workers"), queue);
     number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
@@ -176,7 +177,7 @@ class FleetReader {
         queue.home = path(*home, at("home"));
     }
     if (known && queue.kind == LauncherKind::kKubernetes)
-      if (const Node* image = required(node, field, "image", "the container image with ablate-worker"))
+      if (const Node* image = yaml_.required(node, field, "image", "the container image with ablate-worker"))
         queue.image = plain_text(*image, at("image"));
     names(node, field, "volumes", queue.volumes, true);
     names(node, field, "node_selector", queue.node_selector, false);
@@ -224,7 +225,8 @@ class FleetReader {
                                   "and '..'; got '{}'",
                                   queue.home));
     }
-    if (const Node* hosts = required(node, field, "hosts", "a list of machines, [w1, {host: w2, slots: 4}]"))
+    if (const Node* hosts =
+            yaml_.required(node, field, "hosts", "a list of machines, [w1, {host: w2, slots: 4}]"))
       read_hosts(*hosts, at("hosts"), queue);
     const auto machines = static_cast<int>(queue.hosts.size());
     if (machines == 0) return;
@@ -248,8 +250,8 @@ class FleetReader {
       if (item.kind == Node::Kind::kScalar) {
         host.name = plain_text(item, at);
       } else if (yaml_.is_mapping(item, at)) {
-        allow_only(item, at, {"host", "slots", "data", "weights"});
-        if (const Node* name = required(item, at, "host", "the machine's name, as ssh knows it"))
+        yaml_.allow_only(item, at, {"host", "slots", "data", "weights"});
+        if (const Node* name = yaml_.required(item, at, "host", "the machine's name, as ssh knows it"))
           host.name = plain_text(*name, dotted(at, "host"));
         number(item, at, "slots", 1, kMostSlots, host.slots);
         if (const Node* slots = item.find("slots"); slots && queue.gpus > 0 && host.slots != queue.gpus)
@@ -321,30 +323,8 @@ class FleetReader {
                       fmt::format("only for launcher: {}; this is {}", name_of(own.kind), name_of(kind)));
   }
 
-  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string>& known) {
-    for (const Node::Entry& entry : mapping.entries)
-      if (std::ranges::find(known, entry.key) == known.end())
-        problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + any_of(known),
-                      nearest_name(entry.key, known));
-  }
-
-  const Node* required(const Node& mapping, const std::string& field, const char* key,
-                       const std::string& expected) {
-    const Node* found = mapping.find(key);
-    if (!found) problems_.add(mapping.place, dotted(field, key), "missing; expected " + expected);
-    return found;
-  }
-
-  /// A text without control characters, which would end a line of a message or a word of another program.
   std::string plain_text(const Node& node, const std::string& field) {
-    const auto text = yaml_.text(node, field);
-    if (!text) return {};
-    const auto is_control = [](char letter) {
-      return static_cast<unsigned char>(letter) < ' ' || letter == 127;
-    };
-    if (std::ranges::any_of(*text, is_control))
-      problems_.add(node.place, field, "a control character in it; expected plain text");
-    return *text;
+    return yaml_.plain_text(node, field).value_or("");
   }
 
   std::string path(const Node& node, const std::string& field) {
@@ -404,10 +384,10 @@ class FleetReader {
       return;
     }
     if (!yaml_.is_mapping(node, field)) return;
-    allow_only(node, field, {"min", "max"});
+    yaml_.allow_only(node, field, {"min", "max"});
     number(node, field, "min", 0, kMostWorkers, queue.min_workers);
     queue.max_workers = std::max(1, queue.min_workers);
-    if (required(node, field, "max", "the largest number of workers"))
+    if (yaml_.required(node, field, "max", "the largest number of workers"))
       number(node, field, "max", 1, kMostWorkers, queue.max_workers);
     if (queue.min_workers > queue.max_workers)
       problems_.add(

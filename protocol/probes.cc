@@ -19,6 +19,15 @@ using Kind = ProbeSetting::Kind;
 constexpr std::int64_t kLargestSide = 4096;  // of an image, in pixels
 constexpr std::size_t kMostNumbers = 64;     // of a list
 
+ProbeSetting one_layer(const char* sentence) {
+  return {.name = "layer",
+          .kind = ProbeSetting::Kind::kNumber,
+          .fallback = 0,
+          .lowest = 0,
+          .highest = 1024,
+          .sentence = sentence};
+}
+
 ProbeSetting count_of_images(std::int64_t usual, std::int64_t most) {
   return {.name = "images",
           .kind = Kind::kNumber,
@@ -170,12 +179,7 @@ const std::vector<ProbeDeclaration>& probe_declarations() {
        .source = "manifold key Figure 2",
        .needs = ProbeNeeds::kImages,
        .settings = {count_of_images(4, 16),
-                    {.name = "layer",
-                     .kind = Kind::kNumber,
-                     .fallback = 0,
-                     .lowest = 0,
-                     .highest = 1024,
-                     .sentence = "Layer, counted from 1; 0 means the last."},
+                    one_layer("Layer, counted from 1; 0 means the last."),
                     {.name = "joint",
                      .kind = Kind::kFlag,
                      .fallback = false,
@@ -189,12 +193,7 @@ const std::vector<ProbeDeclaration>& probe_declarations() {
        .source = "XCiT Figure 4",
        .needs = ProbeNeeds::kImages,
        .settings = {count_of_images(4, 16),
-                    {.name = "layer",
-                     .kind = Kind::kNumber,
-                     .fallback = 0,
-                     .lowest = 0,
-                     .highest = 1024,
-                     .sentence = "Layer of class attention, counted from 1; 0 means the last."}},
+                    one_layer("Layer of class attention, counted from 1; 0 means the last.")},
        .values = {{"entropy"}}},
       {.name = "accuracy-by-resolution",
        .sentence = "Accuracy at image sizes other than the trained one",

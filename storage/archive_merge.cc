@@ -424,13 +424,7 @@ void Merger::take_probes() {
                                  "run_id = :run AND probe = :name")
                               .bind(":run", each.there)
                               .bind(":name", each.name)
-                              .all([](const Statement& row) {
-                                return StoredPicture{.name = row.text(0),
-                                                     .sha256 = row.text(1),
-                                                     .width = static_cast<std::uint32_t>(row.integer(2)),
-                                                     .height = static_cast<std::uint32_t>(row.integer(3)),
-                                                     .png = row.text(4)};
-                              });
+                              .all(read_picture);
     try {
       ProbeStore{db_}.put(each.here, protocol::read_probe_result_text(each.json), each.step, pictures,
                           each.time);

@@ -67,13 +67,7 @@ std::vector<StoredPicture> ProbeStore::pictures(RunId run, const std::string& pr
       .bind(":run", run)
       .bind(":probe", probe)
       .bind(":whole", whole)
-      .all([](const Statement& row) {
-        return StoredPicture{.name = row.text(0),
-                             .sha256 = row.text(1),
-                             .width = static_cast<std::uint32_t>(row.integer(2)),
-                             .height = static_cast<std::uint32_t>(row.integer(3)),
-                             .png = row.text(4)};
-      });
+      .all(read_picture);
 }
 
 namespace {
@@ -180,6 +174,14 @@ std::string probes_json(const std::vector<protocol::ProbeRequest>& probes) {
   json list = json::array();
   for (const auto& probe : probes) list.push_back(protocol::to_json(probe));
   return list.dump();
+}
+
+StoredPicture read_picture(const Statement& row) {
+  return {.name = row.text(0),
+          .sha256 = row.text(1),
+          .width = static_cast<std::uint32_t>(row.integer(2)),
+          .height = static_cast<std::uint32_t>(row.integer(3)),
+          .png = row.text(4)};
 }
 
 std::vector<protocol::ProbeRequest> probes_of(const std::string& text) {

@@ -60,6 +60,9 @@ class ProbeStore {
 /// find, or the probe finds no such value.
 std::string why_not_probed(Database& db, SweepId sweep, std::size_t row, const std::string& metric);
 
+/// Of the columns name, sha256, width, height and png.
+StoredPicture read_picture(const Statement& row);
+
 /// As `sweep.probes` has them: a list of {"name", settings…}; empty for none.
 std::string probes_json(const std::vector<protocol::ProbeRequest>& probes);
 std::vector<protocol::ProbeRequest> probes_of(const std::string& json);

@@ -247,12 +247,23 @@ bool YamlReader::is_sequence(const Node& node, const std::string& field) {
 
 void YamlReader::allow_only(const Node& mapping, const std::string& field, Part part) {
   const auto keys = form_of(part).names();
-  const std::vector<std::string> known{keys.begin(), keys.end()};
+  allow_only(mapping, field, std::vector<std::string>{keys.begin(), keys.end()});
+}
+
+void YamlReader::allow_only(const Node& mapping, const std::string& field,
+                            const std::vector<std::string>& keys) {
   for (const Node::Entry& entry : mapping.entries) {
-    if (std::ranges::find(known, entry.key) != known.end()) continue;
-    problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + any_of(known),
-                  nearest_name(entry.key, known));
+    if (std::ranges::find(keys, entry.key) != keys.end()) continue;
+    problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + any_of(keys),
+                  nearest_name(entry.key, keys));
   }
+}
+
+const Node* YamlReader::required(const Node& mapping, const std::string& field, const char* key,
+                                 const std::string& expected) {
+  const Node* found = mapping.find(key);
+  if (!found) problems_.add(mapping.place, dotted(field, key), "missing; expected " + expected);
+  return found;
 }
 
 std::optional<std::string> YamlReader::text(const Node& node, const std::string& field) {
@@ -260,6 +271,16 @@ std::optional<std::string> YamlReader::text(const Node& node, const std::string&
   problems_.add(node.place, field,
                 "expected a text; got " + (node.kind == Node::Kind::kScalar ? "nothing" : shown(node)));
   return {};
+}
+
+std::optional<std::string> YamlReader::plain_text(const Node& node, const std::string& field) {
+  const auto plain = text(node, field);
+  const auto is_control = [](char letter) {
+    return static_cast<unsigned char>(letter) < ' ' || letter == 127;
+  };
+  if (plain && std::ranges::any_of(*plain, is_control))
+    problems_.add(node.place, field, "a control character in it; expected plain text");
+  return plain;
 }
 
 std::optional<std::string> YamlReader::name(const Node& node, const std::string& field) {

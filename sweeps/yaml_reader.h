@@ -52,8 +52,16 @@ class YamlReader {
   bool is_sequence(const Node& node, const std::string& field);
   /// Keys are declared in sweeps/form.cc, from where editors know them too.
   void allow_only(const Node& mapping, const std::string& field, Part part);
+  /// The same of files that no editor knows.
+  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string>& keys);
+  /// The value under `key`; null, and a problem with what was expected, where there is none.
+  const Node* required(const Node& mapping, const std::string& field, const char* key,
+                       const std::string& expected);
   /// A scalar as it is written.
   std::optional<std::string> text(const Node& node, const std::string& field);
+  /// One without control characters, which would end a line of a message, a header or a word of another
+  /// program.
+  std::optional<std::string> plain_text(const Node& node, const std::string& field);
   /// A text that can be part of paths, URLs and shell words.
   std::optional<std::string> name(const Node& node, const std::string& field);
   std::optional<std::int64_t> whole_number(const Node& node, const std::string& field, std::int64_t low,

@@ -42,6 +42,13 @@ inline constexpr Parameter kFirstRow{
     .name = "first",
     .about = "First row to return, by position; to continue, `next` of the last answer",
     .number = Range{.otherwise = 0}};
+inline constexpr Parameter kRunsAsked{.name = "run",
+                                      .about = "Runs, 1000 at most",
+                                      .number = Range{.lowest = 1},
+                                      .needed = true,
+                                      .repeats = true};
+inline constexpr Parameter kMetricsAsked{
+    .name = "name", .about = "Only these metrics; without it, all", .repeats = true};
 inline constexpr Parameter kRowCount{.name = "count",
                                      .about = "Rows to return at most, with at most 5000 trials in total",
                                      .number = Range{.highest = 1000, .otherwise = 200}};

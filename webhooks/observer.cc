@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/last_lines.h"
 #include "storage/sweep_store.h"
 
 namespace abl::webhooks {
@@ -54,15 +55,10 @@ struct Found {
   std::size_t failures = 0, holds = 0;
 };
 
-std::string first_line(const std::string& reason) {
+std::string reason_of(const std::string& said) {
   constexpr std::size_t kLongest = 300;
-  const auto begin = reason.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return "no reason was given";
-  std::string line = reason.substr(begin, reason.find_first_of("\r\n", begin) - begin);
-  if (line.size() <= kLongest) return line;
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // between two letters
-  return line.substr(0, end) + "…";
+  const std::string line = first_line(said, kLongest);
+  return line.empty() ? "no reason was given" : line;
 }
 
 /// A cell that its table tells from its baseline's.
@@ -122,7 +118,7 @@ class Look {
         ++(state == "failed" ? of_sweep.failures : of_sweep.holds);
         if (of_sweep.failed.size() < kNamed)
           of_sweep.failed.push_back(
-              {row.text(1), row.integer(2), row.integer(3), state, first_line(row.text(5))});
+              {row.text(1), row.integer(2), row.integer(3), state, reason_of(row.text(5))});
       }
       return 0;
     });

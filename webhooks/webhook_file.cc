@@ -14,7 +14,6 @@
 #include "base/enum_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest_name.h"
 #include "sweeps/yaml_reader.h"
 
 namespace abl::webhooks {
@@ -86,7 +85,7 @@ class WebhookReader {
   std::vector<Webhook> read(const Node& root) {
     std::vector<Webhook> webhooks;
     if (!yaml_.is_mapping(root, "")) return webhooks;
-    allow_only(root, "", {"dashboard", "webhooks"});
+    yaml_.allow_only(root, "", {"dashboard", "webhooks"});
     std::string dashboard;
     if (const Node* node = root.find("dashboard")) {
       dashboard = text(*node, "dashboard");
@@ -94,7 +93,7 @@ class WebhookReader {
       if (!parse_url(dashboard))
         problems_.add(node->place, "dashboard", "expected an address, such as https://head:8571");
     }
-    const Node* list = required(root, "", "webhooks", "a mapping of names to webhooks");
+    const Node* list = yaml_.required(root, "", "webhooks", "a mapping of names to webhooks");
     if (!list || !yaml_.is_mapping(*list, "webhooks")) return webhooks;
     if (list->entries.empty()) problems_.add(list->place, "webhooks", "expected at least one webhook");
     if (list->entries.size() > kMostWebhooks)
@@ -122,8 +121,8 @@ class WebhookReader {
       problems_.add(node.place, field, "expected a mapping, with url or url_file");
       return webhook;
     }
-    allow_only(node, field,
-               {"url", "url_file", "events", "sweeps", "body", "secret", "secret_file", "ca_file"});
+    yaml_.allow_only(node, field,
+                     {"url", "url_file", "events", "sweeps", "body", "secret", "secret_file", "ca_file"});
     const auto at = [&](const char* key) { return dotted(field, key); };
     if (const auto url = secret(node, field, "url", "url_file"))
       read_url(*url, webhook.url);
@@ -204,30 +203,11 @@ class WebhookReader {
     for (const Node& item : node.items) into.push_back(text(item, field));
   }
 
-  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string>& keys) {
-    for (const Node::Entry& entry : mapping.entries)
-      if (std::ranges::find(keys, entry.key) == keys.end())
-        problems_.add(entry.place, dotted(field, entry.key), "unknown key", nearest_name(entry.key, keys));
-  }
-
-  const Node* required(const Node& mapping, const std::string& field, const char* key,
-                       const std::string& expected) {
-    const Node* found = mapping.find(key);
-    if (!found) problems_.add(mapping.place, dotted(field, key), "missing; expected " + expected);
-    return found;
-  }
-
-  /// Without control characters, which would end a line of a message or of a header.
   std::string text(const Node& node, const std::string& field) {
-    const auto read = yaml_.text(node, field);
-    if (!read) return {};
-    const bool plain = std::ranges::none_of(
-        *read, [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; });
-    if (!plain || read->empty() || read->size() > kLongest) {
-      problems_.add(node.place, field, fmt::format("expected 1 to {} characters of plain text", kLongest));
-      return {};
-    }
-    return *read;
+    const auto read = yaml_.plain_text(node, field);
+    if (read && read->size() > kLongest)
+      problems_.add(node.place, field, fmt::format("expected at most {} characters", kLongest));
+    return read.value_or("");
   }
 
   /// Of a file beside this one, or of an absolute path.

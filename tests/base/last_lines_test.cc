@@ -34,5 +34,14 @@ TEST(LastLinesTest, AreBoundedHoweverMuchIsSaid) {
   EXPECT_EQ(last.bytes().size(), 1000U);
 }
 
+TEST(FirstLine, IsTheFirstThatSaysSomethingAndIsCutBetweenLetters) {
+  EXPECT_EQ(first_line("\r\n \t out of memory\nand more", 100), "out of memory");
+  EXPECT_EQ(first_line(" \n\t", 100), "");
+  EXPECT_EQ(first_line("", 100), "");
+  EXPECT_EQ(first_line("abcdef", 6), "abcdef");
+  EXPECT_EQ(first_line("abcdefg", 6), "abcdef…");
+  EXPECT_EQ(first_line("abäöü", 3), "ab…") << "ä takes two bytes";
+}
+
 }  // namespace
 }  // namespace abl

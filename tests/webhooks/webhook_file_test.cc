@@ -87,7 +87,8 @@ TEST(WebhookFile, WhatIsWrongIsSaidWithItsPlaceAndWithoutSecrets) {
           HasSubstr("webhooks.yaml:3:10: webhooks.lab.url: expected https; http goes to this machine alone, "
                     "not to 'hooks.example.org'"),
           Not(HasSubstr("secret"))));
-  EXPECT_THAT(problem("    uri: https://x"), HasSubstr("unknown key; did you mean 'url'?"));
+  EXPECT_THAT(problem("    uri: https://x"),
+              AllOf(HasSubstr("unknown key; expected url, "), HasSubstr("did you mean 'url'?")));
   EXPECT_THAT(problem("    body: json"), HasSubstr("webhooks.lab.url: missing; expected url or url_file"));
   EXPECT_THAT(problem("    url: https://x\n    events: [row-fail]"), HasSubstr("'row-failed'"));
   EXPECT_THAT(problem("    url: https://x\n    events: []"), HasSubstr("expected at least one event"));

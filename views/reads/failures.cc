@@ -10,6 +10,7 @@
 
 #include "ablate/v1/pages.pb.h"
 #include "base/enum_names.h"
+#include "base/last_lines.h"
 #include "protocol/failure.h"
 #include "storage/sweep_store.h"
 #include "views/convert.h"
@@ -84,17 +85,6 @@ std::vector<Failed> failed_since(Database& db, Time since) {
       .bind(":since", since)
       .bind(":most", kMostFailed + 1)
       .all(read_failed);
-}
-
-/// The first line that says something, cut short.
-std::string first_line(const std::string& reason) {
-  const std::size_t begin = reason.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return {};
-  std::string line = reason.substr(begin, reason.find_first_of("\r\n", begin) - begin);
-  if (line.size() <= kLongestLine) return line;
-  std::size_t end = kLongestLine;
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // between two letters
-  return line.substr(0, end) + "…";
 }
 
 /// Alike for lines that differ in numbers alone: steps, sizes, addresses.
@@ -209,7 +199,8 @@ void add_groups(Database& db, const std::vector<Failed>& failed,
   };
   std::map<std::tuple<v1::FailureClass, v1::TrialState, std::string>, Group> by_kind;
   for (const Failed& trial : failed) {
-    Group& group = by_kind[{to_proto(trial.failure), trial.state, shape_of(first_line(trial.reason))}];
+    Group& group =
+        by_kind[{to_proto(trial.failure), trial.state, shape_of(first_line(trial.reason, kLongestLine))}];
     group.trials.push_back(&trial);
     if (trial.row) group.rows.insert(*trial.row);
   }
@@ -223,7 +214,7 @@ void add_groups(Database& db, const std::vector<Failed>& failed,
     const Failed& newest = *group->trials.front();
     said.set_failure(failure);
     said.set_state(newest.state);
-    said.set_line(first_line(newest.reason));
+    said.set_line(first_line(newest.reason, kLongestLine));
     said.set_trials(static_cast<std::uint32_t>(group->trials.size()));
     if (newest.time > Time{}) *said.mutable_newest() = to_proto(newest.time);
     for (const Failed* trial : group->trials) {

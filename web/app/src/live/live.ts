@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { onSignedOut } from "../api";
-import type { Change, LiveState } from "./stream";
+import { connecting, type Change, type LiveState } from "./stream";
 import { Tabs, type FromTab, type ToTab } from "./tabs";
 
 export type { Change, LiveState } from "./stream";
@@ -11,14 +11,7 @@ const kPatienceMs = 2000;
 
 /** What this tab hears of the event stream. */
 class Live {
-  state: LiveState = {
-    kind: "connecting",
-    since: new Date(),
-    follows: false,
-    trouble: "",
-    ended: "",
-    refused: "",
-  };
+  state = connecting();
   private port: MessagePort | undefined;
   private readonly listeners = new Set<(change: Change) => void>();
   private readonly watchers = new Set<(state: LiveState) => void>();

@@ -23,6 +23,16 @@ export interface LiveState {
   refused: string;
 }
 
+/** Before anything was heard. */
+export const connecting = (): LiveState => ({
+  kind: "connecting",
+  since: new Date(),
+  follows: false,
+  trouble: "",
+  ended: "",
+  refused: "",
+});
+
 export const kAnything: Change = { sweep: "", run: 0 };
 
 const kRetryMs = 2000;
@@ -31,14 +41,7 @@ const kMissed = 3;
 
 /** The event stream: opened again when it breaks or falls silent, behind the last event that was heard. */
 export class Stream {
-  state: LiveState = {
-    kind: "connecting",
-    since: new Date(),
-    follows: false,
-    trouble: "",
-    ended: "",
-    refused: "",
-  };
+  state = connecting();
   private source: EventSource | undefined;
   private retry: ReturnType<typeof setTimeout> | undefined;
   private watchdog: ReturnType<typeof setTimeout> | undefined;

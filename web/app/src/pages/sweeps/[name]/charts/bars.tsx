@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo, useRef } from "preact/hooks";
-import { plural, rowName, tick } from "../../../../format";
+import { plural, rowName } from "../../../../format";
 import { levelOf } from "../table/columns";
 import { kLineHeight, useWindow } from "../table/window";
 import type { ChartChoice } from "./choice";
@@ -9,6 +9,7 @@ import { ChartFigure, toggleChosen } from "./figure";
 import type { Axis, Bounds, Frame, Spread } from "./frame";
 import { lit } from "./lit";
 import { extentOf, linear, scaleOf, type Scale } from "./scales";
+import { percent, Ticks } from "./ticks";
 
 interface Props {
   frame: Frame;
@@ -160,23 +161,6 @@ export function spreadText(frame: Frame, spread: Spread): string {
     none: "none",
   };
   return kinds[spread];
-}
-
-const percent = (share: number): string => `${(share * 100).toFixed(3)}%`;
-
-function Ticks({ scale, title }: { scale: Scale; title: string }) {
-  return (
-    <>
-      <span class="sr-only">{title}</span>
-      <svg width="100%" height="18" aria-hidden="true" class="bars-ticks">
-        {scale.ticks.map((value) => (
-          <text key={value} x={percent(scale.at(value))} y="13" text-anchor="middle">
-            {tick(value)}
-          </text>
-        ))}
-      </svg>
-    </>
-  );
 }
 
 interface BarProps {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
 import { Notice } from "../../../../components/notice";
-import { plural, tick, whole } from "../../../../format";
+import { plural, whole } from "../../../../format";
 import { navigate, withQuery } from "../../../../router";
 import { brushOf, withBrush, type Brush } from "./brush";
 import type { ChartChoice } from "./choice";
@@ -11,6 +11,7 @@ import { ChartFigure } from "./figure";
 import type { Axis, Frame } from "./frame";
 import { lit } from "./lit";
 import { extentOf, scaleOf, type Scale } from "./scales";
+import { percent, Ticks } from "./ticks";
 
 export interface EffectsProps {
   frame: Frame;
@@ -67,14 +68,7 @@ export default function MainEffects({ frame, of, choice, brushes }: EffectsProps
               <tr>
                 <th scope="col">Level</th>
                 <th scope="col" class="bars-axis">
-                  <span class="sr-only">{of.title}</span>
-                  <svg width="100%" height="18" aria-hidden="true" class="bars-ticks">
-                    {scale.ticks.map((value) => (
-                      <text key={value} x={percent(scale.at(value))} y="13" text-anchor="middle">
-                        {tick(value)}
-                      </text>
-                    ))}
-                  </svg>
+                  <Ticks scale={scale} title={of.title} />
                 </th>
                 <th scope="col" class="num">
                   mean<span class="wide-only">, 95 % interval</span>
@@ -117,8 +111,6 @@ export default function MainEffects({ frame, of, choice, brushes }: EffectsProps
     </div>
   );
 }
-
-const percent = (share: number): string => `${(share * 100).toFixed(3)}%`;
 
 interface LevelProps {
   frame: Frame;
