@@ -6,6 +6,7 @@ import {
   fixed,
   plain,
   pText,
+  rounded,
   rowName,
   signed,
   tick,
@@ -22,6 +23,29 @@ test("numbers are shown with the digits that say something", () => {
   expect(plain("NaN")).toBe("NaN");
   expect(plain("-Infinity")).toBe("−∞");
   expect(plain(undefined)).toBe("–");
+});
+
+test("numbers are rounded as the server rounds those of a table", () => {
+  expect((95.175).toFixed(2)).toBe("95.17"); // by its last bit
+  expect([95.175, 61.125, -61.125, 1.005, 0.285].map((value) => rounded(value, 2))).toEqual([
+    "95.18",
+    "61.13",
+    "-61.13",
+    "1.01",
+    "0.29",
+  ]);
+  expect([0, -0.004, 1e-9, 12, 9.995].map((value) => rounded(value, 2))).toEqual([
+    "0.00",
+    "0.00",
+    "0.00",
+    "12.00",
+    "10.00",
+  ]);
+  expect([rounded(2.5, 0), rounded(1e16, 1), rounded(1234567.25, 1)]).toEqual([
+    "3",
+    "10000000000000000.0",
+    "1234567.3",
+  ]);
 });
 
 test("statistics have a real minus, no minus zero, and a p that is never 0", () => {

@@ -4,6 +4,17 @@ import type { Real, RunSummary } from "./generated/ablate";
 
 const kMinus = "\u2212";
 
+/**
+ * As the server rounds the numbers of a table (storage/cell_text.cc): half away from zero, judged on 15 figures, so that 95.175 becomes 95.18
+ * whatever its last bit is. With an ASCII minus, and never minus zero.
+ */
+export function rounded(value: number, digits: number): string {
+  const [figures, exponent] = Math.abs(value).toExponential(14).split("e");
+  const shifted = Math.round(Number(`${figures}e${Number(exponent) + digits}`));
+  const text = (shifted < 2 ** 53 ? shifted / 10 ** digits : Math.abs(value)).toFixed(digits);
+  return value < 0 && Number(text) !== 0 ? `-${text}` : text;
+}
+
 export function plain(value: Real | undefined): string {
   if (value === undefined) return "–";
   const number = Number(value);
@@ -11,7 +22,7 @@ export function plain(value: Real | undefined): string {
   const size = Math.abs(number);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return number.toExponential(2).replace("-", kMinus);
   const digits = Number.isInteger(number) ? 0 : size >= 1000 ? 1 : size >= 10 ? 2 : 4;
-  return grouped(number.toFixed(digits));
+  return grouped(rounded(number, digits));
 }
 
 /** "74.10 ± 1.74": the deviation has the mean's digits, and both as many as give it two figures. */
@@ -21,7 +32,7 @@ export function withSpread(mean: number, deviation: number): string {
     return `${plain(mean)} ± ${plain(deviation)}`;
   const usual = size >= 1000 ? 1 : size >= 10 ? 2 : 4;
   const digits = deviation > 0 ? Math.min(6, Math.max(usual, 1 - Math.floor(Math.log10(deviation)))) : usual;
-  return `${grouped(mean.toFixed(digits))} ± ${grouped(deviation.toFixed(digits))}`;
+  return `${grouped(rounded(mean, digits))} ± ${grouped(rounded(deviation, digits))}`;
 }
 
 /** A tick of an axis: short, without zeros that say nothing. */
@@ -48,7 +59,7 @@ export function decimals(text: string): number | undefined {
 
 /** With a sign, for differences; without digits as many as say something. */
 export function signed(value: number, digits?: number): string {
-  const text = digits === undefined ? plain(Math.abs(value)) : Math.abs(value).toFixed(digits);
+  const text = digits === undefined ? plain(Math.abs(value)) : rounded(Math.abs(value), digits);
   if (Number(text) === 0) return `±${text}`;
   return (value > 0 ? "+" : kMinus) + text;
 }
@@ -62,10 +73,9 @@ export function withMinus(text: string): string {
   return text.replace(/-(?=[\d.])/g, kMinus);
 }
 
-/** With a real minus, and never minus zero. */
+/** `rounded`, with a real minus. */
 export function fixed(value: number, digits: number): string {
-  const text = value.toFixed(digits);
-  return withMinus(Number(text) === 0 ? text.replace("-", "") : text);
+  return withMinus(rounded(value, digits));
 }
 
 /** "= 0.0312", "< 0.0001". */

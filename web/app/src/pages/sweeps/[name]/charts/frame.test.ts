@@ -162,3 +162,12 @@ test("an address that asks for what is not there gets what is", () => {
   const empty = new Frame(tableOf(["acc"], {}), []);
   expect(chartChoice(new URLSearchParams(), empty).across).toBeUndefined();
 });
+
+test("a cell is shown as the table shows it, to the last digit", () => {
+  const table = tableOf(["acc"], { a: [[95.175, 0.615]], b: ["NaN"] });
+  table.rows[0]!.cells[0]!.text = "95.18 ± 0.62";
+  const frame = new Frame(table, table.rows);
+  const acc = frame.axis("acc")!;
+  expect(frame.cellText(acc, 0)).toBe("95.18 ± 0.62");
+  expect(frame.cellText(acc, 1)).not.toContain("95");
+});

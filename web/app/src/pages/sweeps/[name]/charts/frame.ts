@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plain, withMinus, withSpread } from "../../../../format";
+import { fixed, plain, withMinus } from "../../../../format";
 import type { Cell, Column, Real, Table, TableRow } from "../../../../generated/ablate";
 import { headingOf, inUnit, isSampled, numeric } from "../table/columns";
 
@@ -183,8 +183,7 @@ export class Frame {
 
   /** "79.79": in as many digits as the column has. */
   text(axis: Axis, value: number): string {
-    if (axis.column?.digits !== undefined && Math.abs(value) < 1e7)
-      return withMinus(value.toFixed(axis.column.digits));
+    if (axis.column?.digits !== undefined && Math.abs(value) < 1e7) return fixed(value, axis.column.digits);
     return plain(value);
   }
 
@@ -196,11 +195,7 @@ export class Frame {
     }
     const cell = this.rows[row]!.cells[axis.place]!;
     const value = this.values(axis)[row]!;
-    if (Number.isNaN(value)) return whyNone(cell);
-    if (typeof cell.sd !== "number" || !axis.column) return this.text(axis, value);
-    return axis.column.digits === undefined
-      ? withSpread(value, inUnit(cell.sd, axis.column))
-      : `${this.text(axis, value)} ± ${this.text(axis, inUnit(cell.sd, axis.column))}`;
+    return Number.isNaN(value) ? whyNone(cell) : withMinus(cell.text);
   }
 
   /** Settings that are known by the names of rows: "groups=2,layout=block", "vit-s,epochs=300", and their groups. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { State } from "../../../../components/state";
-import { decimals, plain, plural, signed } from "../../../../format";
+import { decimals, plain, plural, rounded, signed } from "../../../../format";
 import type { Cell, Column, Comparison, Real, Table, TableRow } from "../../../../generated/ablate";
 import { Link, withQuery } from "../../../../router";
 import { inUnit, isSampled, numeric, partsOf, type Parts } from "./columns";
@@ -78,7 +78,7 @@ function Bounds({ column, cell }: { column: Column; cell: Cell }) {
   const digits = decimals(cell.text.split(" ± ")[0]!);
   const text = (end: Real): string => {
     const value = inUnit(Number(end), column);
-    return digits === undefined || !Number.isFinite(value) ? plain(value) : value.toFixed(digits);
+    return digits === undefined || !Number.isFinite(value) ? plain(value) : rounded(value, digits);
   };
   return (
     <>
