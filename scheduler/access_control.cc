@@ -107,6 +107,7 @@ std::optional<MethodRule> rule_of(std::string_view method) {
       {"/ablate.v1.Sweeps/RetrySweep", {Role::kSubmitter, true}},
       {"/ablate.v1.Sweeps/RemoveSweep", {Role::kAdmin, true}},
       {"/ablate.v1.Sweeps/RenameSweep", {Role::kSubmitter, true}},
+      {"/ablate.v1.Sweeps/AnnotateSweep", {Role::kSubmitter, true}},
       {"/ablate.v1.Sweeps/GetProvenance", {Role::kViewer}},
       {"/ablate.v1.Sweeps/GetTuning", {Role::kViewer}},
       {"/ablate.v1.Runs/ListRuns", {Role::kViewer}},

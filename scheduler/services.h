@@ -83,6 +83,7 @@ class SweepsService final
   Unary* RemoveSweep(Context*, const ablate::v1::RemoveSweepRequest*,
                      ablate::v1::RemoveSweepResponse*) override;
   Unary* RenameSweep(Context*, const ablate::v1::RenameSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* AnnotateSweep(Context*, const ablate::v1::AnnotateSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* GetProvenance(Context*, const ablate::v1::SweepRequest*, ablate::v1::ProvenanceResponse*) override;
   Unary* GetTuning(Context*, const ablate::v1::SweepRequest*, ablate::v1::TuningResponse*) override;
 

@@ -14,10 +14,12 @@
 #include "config/field_table.h"
 #include "config/json.h"
 #include "planning/printed_table.h"
+#include "scheduler/annotation.h"
 #include "scheduler/budget.h"
 #include "scheduler/renewal.h"
 #include "scheduler/seed_growth.h"
 #include "scheduler/tuning.h"
+#include "storage/annotation_store.h"
 #include "storage/breaker_store.h"
 #include "storage/probe_store.h"
 #include "storage/removal.h"
@@ -138,6 +140,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
   if (const auto stored = store.find(spec.name)) {
     if (stored->canonical_hash == sha256_hex(spec.canonical)) {
       adjust(db, stored->id, standing, now);
+      annotate(db, *stored, {.add_tags = standing.tags, .archived = false}, now);
       return {.created = false};
     }
     const sweeps::Growth growth = sweeps::growth(spec, stored->canonical);
@@ -162,6 +165,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
                     spec.name, spec.rows.front().id, spec.rows.front().not_trained_why)};
   storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
   if (standing.provenance) storage::ProvenanceStore{db}.add(submitted.sweep, *standing.provenance, now);
+  storage::AnnotationStore{db}.set_tags(submitted.sweep, standing.tags);
   if (spec.tune) {
     const storage::Submitted tuning = begin_tuning(db, spec, submitted.sweep, standing, now);
     submitted.new_trials += tuning.new_trials;

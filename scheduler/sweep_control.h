@@ -33,6 +33,7 @@ struct Standing {
   std::optional<bool> breaker;                            ///< trials are held that share what fails [true]
   storage::Budget budget{};                               ///< the parts that are given; 0: no limit
   std::optional<storage::ProvenanceRecord> provenance{};  ///< of a new one
+  std::vector<std::string> tags{};                        ///< that it gets
 };
 
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but how it

@@ -10,6 +10,7 @@
 #include "planning/plan.h"
 #include "planning/plan_time.h"
 #include "planning/validate.h"
+#include "scheduler/annotation.h"
 #include "scheduler/answer.h"
 #include "scheduler/slow_answer.h"
 #include "scheduler/status.h"
@@ -64,6 +65,16 @@ Standing standing_of(const Request& request) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("weight {}: a number above 0, at most 1000000, was expected", *standing.weight)};
   return standing;
+}
+
+Annotation annotation_of(const ablate::v1::AnnotateSweepRequest& request) {
+  Annotation annotation{.add_tags = {request.add_tags().begin(), request.add_tags().end()},
+                        .remove_tags = {request.remove_tags().begin(), request.remove_tags().end()}};
+  if (request.has_pinned()) annotation.pinned = request.pinned();
+  if (request.has_archived()) annotation.archived = request.archived();
+  if (request.has_notes()) annotation.notes = request.notes();
+  if (request.has_expected_notes()) annotation.expected_notes = request.expected_notes();
+  return annotation;
 }
 
 /// What was measured for a plan, kept for later ones.
@@ -160,6 +171,8 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
       };
       Standing standing = standing_of(*request);
       standing.owner = request->owner();
+      standing.tags = {request->tags().begin(), request->tags().end()};
+      check(Annotation{.add_tags = standing.tags});
       if (request->has_provenance()) standing.provenance = views::provenance_record(request->provenance());
       if (const Caller caller = access_.caller(*context); !caller.local()) standing.owner = caller.name;
       submit_sweep(coordinator_, std::move(spec), std::move(standing), std::move(answered));
@@ -357,6 +370,20 @@ grpc::ServerUnaryReactor* SweepsService::RenameSweep(Context* context,
     rename_sweep(coordinator_, request->sweep(), request->name(), [=, this](std::exception_ptr error) {
       finish_with_summary(reactor, error, request->name(), response);
     });
+  });
+  if (!status.ok()) reactor->Finish(status);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::AnnotateSweep(Context* context,
+                                                       const ablate::v1::AnnotateSweepRequest* request,
+                                                       SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  const grpc::Status status = status_of([&] {
+    annotate_sweep(coordinator_, request->sweep(), annotation_of(*request),
+                   [=, this](std::exception_ptr error) {
+                     finish_with_summary(reactor, error, request->sweep(), response);
+                   });
   });
   if (!status.ok()) reactor->Finish(status);
   return reactor;

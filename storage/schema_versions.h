@@ -53,4 +53,7 @@ extern const char* const kSchemaV12;
 /// Version 13: what probes found in trained models.
 extern const char* const kSchemaV13;
 
+/// Version 14: tags, notes, pins, and what is put away.
+extern const char* const kSchemaV14;
+
 }  // namespace abl::storage

@@ -26,7 +26,8 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              s.revision, s.seeds_rule, s.gpu_ms_limit, s.until_ms, s.spent, n.gpu_ms,
              u.by_id, (SELECT name FROM sweep WHERE id = u.by_id), u.rows, u.open, u.failed,
              un.queued, un.leased, un.running, un.completed, un.failed, un.held, un.cancelled,
-             (SELECT o.name FROM sweep_tuning ot JOIN sweep o ON o.id = ot.sweep_id WHERE ot.by_id = s.id), s.probes
+             (SELECT o.name FROM sweep_tuning ot JOIN sweep o ON o.id = ot.sweep_id WHERE ot.by_id = s.id), s.probes,
+             s.tags, s.pinned, s.archived_ms
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       LEFT JOIN sweep_tuning u ON u.sweep_id = s.id LEFT JOIN sweep_count un ON un.sweep_id = u.by_id
       WHERE )sql" +
@@ -94,6 +95,9 @@ SweepRecord read_sweep(const Statement& row) {
                     .failed = count(41)};
   sweep.tunes = row.text(49);
   sweep.probes = row.text(50);
+  if (const std::string tags = row.text(51); tags != "[]") nlohmann::json::parse(tags).get_to(sweep.tags);
+  sweep.pinned = row.integer(52) != 0;
+  if (!row.is_null(53)) sweep.archived = row.time(53);
   if (!sweep.is_open()) sweep.finished = row.time(21);
   return sweep;
 }
@@ -104,6 +108,29 @@ std::vector<SweepRecord> SweepStore::list(std::uint32_t count, SweepId before) c
   static const std::string sql = select_sweeps(
       "'', ''", "s.id IN (SELECT id FROM sweep WHERE id < :before ORDER BY id DESC LIMIT :count)");
   return db_.prepared(sql.c_str()).bind(":before", before).bind(":count", count).all(read_sweep);
+}
+
+std::vector<SweepRecord> SweepStore::list_others(std::uint32_t count, SweepId before) const {
+  static const std::string sql =
+      select_sweeps("'', ''",
+                    "s.id IN (SELECT id FROM sweep WHERE id < :before AND pinned = 0 AND archived_ms IS NULL "
+                    "ORDER BY id DESC LIMIT :count)");
+  return db_.prepared(sql.c_str()).bind(":before", before).bind(":count", count).all(read_sweep);
+}
+
+std::vector<SweepRecord> SweepStore::pinned(std::uint32_t count) const {
+  static const std::string sql = select_sweeps(
+      "'', ''",
+      "s.id IN (SELECT id FROM sweep INDEXED BY sweep_pinned WHERE pinned = 1 AND archived_ms IS "
+      "NULL ORDER BY id DESC LIMIT :count)");
+  return db_.prepared(sql.c_str()).bind(":count", count).all(read_sweep);
+}
+
+std::uint32_t SweepStore::count_archived() const {
+  return static_cast<std::uint32_t>(
+      db_.prepared("SELECT COUNT(*) FROM sweep INDEXED BY sweep_archived WHERE archived_ms IS NOT NULL")
+          .one([](const Statement& row) { return row.integer(0); })
+          .value());
 }
 
 std::uint32_t SweepStore::count() const {

@@ -144,6 +144,11 @@ class SweepStore {
   std::vector<SweepRecord> list(std::uint32_t count = std::numeric_limits<std::uint32_t>::max(),
                                 SweepId before = kNewest) const;
   std::uint32_t count() const;
+  /// The same of those that are neither pinned nor archived.
+  std::vector<SweepRecord> list_others(std::uint32_t count, SweepId before = kNewest) const;
+  /// The newest pinned ones that are not archived, newest first.
+  std::vector<SweepRecord> pinned(std::uint32_t count) const;
+  std::uint32_t count_archived() const;
   /// The id of the newest but so many; 0 where there are no more. For pages that have numbers: it passes over
   /// as many sweeps as it is told.
   SweepId newest_but(std::uint32_t others) const;

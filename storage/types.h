@@ -161,6 +161,9 @@ struct SweepRecord {
   TrialCounts trials;       ///< a claim withdrawn before its trial ended is cancelled
   std::optional<TuningProgress> tuning;
   std::string tunes;  ///< the sweep whose rows its trials tune, or empty
+  std::vector<std::string> tags;
+  bool pinned = false;
+  std::optional<Time> archived;  ///< lists leave it out since then
   Time created{};
   std::optional<Time> finished;
   /// Whether a trial of it, or of its tuning, waits or runs.

@@ -29,11 +29,10 @@ std::string lowered(std::string_view text) {
   return result;
 }
 
-/// Whether a text matches a pattern with * and ?; without them, whether it contains it. One pass that goes
-/// back to the last * only, so no pattern is slow.
-bool is_like(std::string_view written, std::string_view wanted) {
+/// Whether a whole text matches a pattern with * and ?. One pass that goes back to the last * only, so no
+/// pattern is slow.
+bool matches_whole(std::string_view written, std::string_view wanted) {
   const std::string text = lowered(written), pattern = lowered(wanted);
-  if (pattern.find_first_of("*?") == std::string::npos) return text.find(pattern) != std::string::npos;
   std::size_t at = 0, in = 0, star = std::string::npos, from = 0;
   while (at < text.size()) {
     if (in < pattern.size() && pattern[in] == '*')
@@ -46,6 +45,12 @@ bool is_like(std::string_view written, std::string_view wanted) {
       return false;
   }
   return pattern.find_first_not_of('*', in) == std::string::npos;
+}
+
+/// The same; a pattern without * and ? matches what contains it.
+bool is_like(std::string_view written, std::string_view wanted) {
+  if (wanted.find_first_of("*?") != std::string_view::npos) return matches_whole(written, wanted);
+  return lowered(written).find(lowered(wanted)) != std::string::npos;
 }
 
 struct TextKey {
@@ -109,6 +114,12 @@ constexpr std::array kStates{
     StateWord{"failed", is_in<v1::SWEEP_STATE_FAILED>},
     StateWord{"held", is_in<v1::SWEEP_STATE_HELD>},
     StateWord{"cancelled", is_in<v1::SWEEP_STATE_CANCELLED>},
+};
+
+constexpr std::string_view kArchived = "archived";
+constexpr std::array kMarks{
+    StateWord{"pinned", [](const SweepRecord& sweep) { return sweep.pinned; }},
+    StateWord{kArchived, [](const SweepRecord& sweep) { return sweep.archived.has_value(); }},
 };
 
 /// Of one of the tables above: the entry of that name, or null.
@@ -194,37 +205,52 @@ double number_of(const Term& term, bool is_age) {
 }
 
 [[noreturn]] void refuse_key(const Term& term, std::vector<std::string> known) {
-  known.emplace_back("state");
+  for (const char* key : {"state", "tag", "is"}) known.emplace_back(key);
   add_names(kTextKeys, known);
   add_names(kNumberKeys, known);
   const std::string hint = did_you_mean(term.key, known);
   refuse(
       term.place,
       fmt::format("unknown key '{}'{}", term.key,
-                  hint.empty() ? "; expected state, name, owner, a count such as rows or failed, or a column"
-                               : hint));
+                  hint.empty()
+                      ? "; expected state, name, owner, tag, is, a count such as rows or failed, or a column"
+                      : hint));
 }
 
-std::function<bool(const SweepRecord&, Time)> state_test(const Term& term) {
+/// Throws where a term compares; only a number can be more than another. Returns: whether it is negated.
+bool is_negated(const Term& term) {
   if (op_of(term) != Op::kIs && op_of(term) != Op::kIsNot)
-    refuse(term.place, fmt::format("state: expected ':' or '!=', not '{}'", term.op));
-  const StateWord* const word = entry_named(kStates, lowered(term.value));
+    refuse(term.place, fmt::format("{}: expected ':' or '!=', not '{}'", term.key, term.op));
+  return term.negated != (op_of(term) == Op::kIsNot);
+}
+
+/// Of `state:word` and `is:word`.
+template <class Words>
+std::function<bool(const SweepRecord&, Time)> word_test(const Term& term, const char* what,
+                                                        const Words& words) {
+  const bool negated = is_negated(term);
+  const StateWord* const word = entry_named(words, lowered(term.value));
   if (!word) {
     std::vector<std::string> names;
-    add_names(kStates, names);
+    add_names(words, names);
     const std::string hint = did_you_mean(term.value, names);
-    refuse(term.place, fmt::format("unknown state '{}'{}", term.value,
+    refuse(term.place, fmt::format("unknown {} '{}'{}", what, term.value,
                                    hint.empty() ? "; expected " + any_of(names) : hint));
   }
-  return [is = word->is, negated = term.negated != (op_of(term) == Op::kIsNot)](
-             const SweepRecord& sweep, Time) { return is(sweep) != negated; };
+  return [is = word->is, negated](const SweepRecord& sweep, Time) { return is(sweep) != negated; };
+}
+
+std::function<bool(const SweepRecord&, Time)> tag_test(const Term& term) {
+  return [wanted = term.value, negated = is_negated(term)](const SweepRecord& sweep, Time) {
+    return std::ranges::any_of(sweep.tags,
+                               [&](const std::string& tag) { return matches_whole(tag, wanted); }) != negated;
+  };
 }
 
 std::function<bool(const SweepRecord&, Time)> text_test(const Term& term, const TextKey& key) {
-  if (op_of(term) != Op::kIs && op_of(term) != Op::kIsNot)
-    refuse(term.place, fmt::format("{}: expected ':' or '!=', not '{}'", key.name, term.op));
-  return [of = key.of, value = term.value, negated = term.negated != (op_of(term) == Op::kIsNot)](
-             const SweepRecord& sweep, Time) { return is_like(of(sweep), value) != negated; };
+  return [of = key.of, value = term.value, negated = is_negated(term)](const SweepRecord& sweep, Time) {
+    return is_like(of(sweep), value) != negated;
+  };
 }
 
 }  // namespace
@@ -261,7 +287,12 @@ SweepQuery::SweepQuery(std::string_view text, const std::function<std::vector<st
       tests_.push_back(
           text_test({.place = term.place, .negated = term.negated, .value = term.value}, kTextKeys.front()));
     } else if (term.key == "state") {
-      tests_.push_back(state_test(term));
+      tests_.push_back(word_test(term, "state", kStates));
+    } else if (term.key == "is") {
+      tests_.push_back(word_test(term, "mark", kMarks));
+      asks_for_archived_ = asks_for_archived_ || lowered(term.value) == kArchived;
+    } else if (term.key == "tag") {
+      tests_.push_back(tag_test(term));
     } else if (const TextKey* text_key = entry_named(kTextKeys, term.key)) {
       tests_.push_back(text_test(term, *text_key));
     } else if (const NumberKey* key = entry_named(kNumberKeys, term.key)) {
@@ -283,6 +314,10 @@ bool SweepQuery::matches(const SweepRecord& sweep, Time now) const {
 }
 
 std::function<bool(const SweepRecord&, const SweepRecord&)> sweep_order(std::string_view text, Time now) {
+  if (text.empty())
+    return [](const SweepRecord& a, const SweepRecord& b) {
+      return a.pinned != b.pinned ? a.pinned : a.id > b.id;
+    };
   const bool descending = text.starts_with('-');
   const std::string key = lowered(text.substr(descending ? 1 : 0));
   const auto ordered = [descending](auto of) {

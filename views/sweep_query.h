@@ -14,7 +14,8 @@ namespace abl::views {
 /// "-" before a term negates it.
 ///
 ///   word          the name contains it; with * or ?, the whole name matches
-///   key:value     the same for `name` and `owner`; for `state` one of its words
+///   key:value     the same for `name` and `owner`; a whole tag for `tag`; for `state` one of its words, for
+///                 `is` pinned or archived
 ///   key>number    also < >= <= : and !=; a count, or a column, of which the mean of some row matches. Ages
 ///                 have a unit: age<7d
 ///
@@ -34,6 +35,8 @@ class SweepQuery {
   /// Throws: Error{kInvalidArgument} with the place in the text, and the nearest key.
   SweepQuery(std::string_view text, const std::function<std::vector<std::string>()>& columns);
 
+  /// Whether it says anything of what is archived; otherwise that is not looked for.
+  bool asks_for_archived() const { return asks_for_archived_; }
   /// All tests but those of `columns`.
   bool matches(const storage::SweepRecord& sweep, Time now) const;
   const std::vector<ColumnTest>& columns() const { return columns_; }
@@ -41,11 +44,13 @@ class SweepQuery {
  private:
   std::vector<std::function<bool(const storage::SweepRecord&, Time)>> tests_;
   std::vector<ColumnTest> columns_;
+  bool asks_for_archived_ = false;
 };
 
 bool holds(SweepQuery::Op op, double value, double wanted);
 
-/// An order of sweeps by a key: "rows", or "-rows" for descending; newest first among equals.
+/// An order of sweeps by a key: "rows", or "-rows" for descending; newest first among equals. The empty text:
+/// pinned ones first, then the newest.
 /// Throws: Error{kInvalidArgument} with the nearest key.
 std::function<bool(const storage::SweepRecord&, const storage::SweepRecord&)> sweep_order(
     std::string_view text, Time now);

@@ -131,6 +131,9 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
     tuning.set_failed(sweep.tuning->failed);
   }
   message.set_tunes(sweep.tunes);
+  for (const std::string& tag : sweep.tags) message.add_tags(tag);
+  message.set_pinned(sweep.pinned);
+  message.set_archived(sweep.archived.has_value());
   if (forecast && has_forecast(sweep)) {
     round_to_steps(*forecast);
     if (forecast->has_seconds()) message.set_eta_seconds(forecast->seconds());

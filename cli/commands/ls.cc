@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -62,6 +63,9 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
                                               {"progress"},  {"running", true},  {"failed", true},
                                               {"ETA", true}, {"submitted", true}};
   if (lacks) columns.insert(columns.begin() + 6, printing::Grid::Column{"missing", true});
+  const bool marked = std::ranges::any_of(
+      list.sweeps(), [](const auto& sweep) { return sweep.pinned() || !sweep.tags().empty(); });
+  if (marked) columns.emplace_back("tags");
   printing::Grid grid{columns};
   const Time now = SystemClock{}.now();
   for (const auto& sweep : list.sweeps()) {
@@ -82,6 +86,10 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
                                    : format_eta(std::nullopt),
         format_age(sweep.created(), now)};
     if (lacks) cells.insert(cells.begin() + 6, fmt::format("{}", trials.unfilled()));
+    if (marked)
+      cells.push_back(fmt::format("{}{}{}", sweep.pinned() ? "pinned" : "",
+                                  sweep.pinned() && !sweep.tags().empty() ? "; " : "",
+                                  fmt::join(sweep.tags(), ", ")));
     grid.add(std::move(cells));
   }
   return grid.text(&terminal) + tuning_lines(list) + unknown_text(list) + holds_text(list);
@@ -106,24 +114,61 @@ bool all_completed(const ablate::v1::ListSweepsResponse& list) {
       list.sweeps(), [](const auto& sweep) { return sweep.state() == ablate::v1::SWEEP_STATE_COMPLETED; });
 }
 
+struct LsFlags {
+  std::vector<std::string> sweeps, tags;
+  bool names = false, exit_code = false, archived = false;
+};
+
+/// Keeps what is asked for, pinned sweeps first; those that are named are there in any case.
+/// Returns: how many archived sweeps were left out.
+int choose(ablate::v1::ListSweepsResponse& list, const LsFlags& flags) {
+  if (!flags.sweeps.empty()) keep_named(list, flags.sweeps);
+  auto& sweeps = *list.mutable_sweeps();
+  const auto keep = [&sweeps](auto is_wanted) {
+    const int before = sweeps.size();
+    sweeps.erase(
+        std::remove_if(sweeps.begin(), sweeps.end(), [&](const auto& sweep) { return !is_wanted(sweep); }),
+        sweeps.end());
+    return before - sweeps.size();
+  };
+  for (const std::string& tag : flags.tags)
+    keep([&](const auto& sweep) { return std::ranges::find(sweep.tags(), tag) != sweep.tags().end(); });
+  int away = 0;
+  if (flags.archived)
+    keep([](const auto& sweep) { return sweep.archived(); });
+  else if (flags.sweeps.empty())
+    away = keep([](const auto& sweep) { return !sweep.archived(); });
+  std::stable_partition(sweeps.begin(), sweeps.end(), [](const auto& sweep) { return sweep.pinned(); });
+  return away;
+}
+
 Run declare_ls(CLI::App& app, Context& context) {
-  auto names = std::make_shared<bool>(false), exit_code = std::make_shared<bool>(false);
-  auto sweeps = std::make_shared<std::vector<std::string>>();
-  app.add_option("SWEEP", *sweeps, "List only these sweeps")->type_name("");
-  app.add_flag("--names", *names, "Print names only, one per line");
-  app.add_flag("--exit-code", *exit_code, "Exit with 1 unless every listed sweep has all its values");
+  auto flags = std::make_shared<LsFlags>();
+  app.add_option("SWEEP", flags->sweeps, "List only these sweeps")->type_name("");
+  app.add_option("--tag", flags->tags, "List only sweeps with this tag; of several, with all of them")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
+  app.add_flag("--archived", flags->archived, "List archived sweeps instead of the others");
+  app.add_flag("--names", flags->names, "Print names only, one per line");
+  app.add_flag("--exit-code", flags->exit_code, "Exit with 1 unless every listed sweep has all its values");
   add_source(app, context);
-  return [&context, names, exit_code, sweeps]() -> int {
+  return [&context, flags]() -> int {
     auto list = open_source(context)->list_sweeps();
-    if (!sweeps->empty()) keep_named(list, *sweeps);
+    const bool is_empty = list.sweeps().empty();
+    const int away = choose(list, *flags);
     if (context.json) {
       context.print_json(list);
-    } else if (*names) {
+    } else if (flags->names) {
       for (const auto& sweep : list.sweeps()) context.out.line(sweep.name());
+    } else if (list.sweeps().empty() && !is_empty) {
+      context.out.line(away > 0 ? "every sweep is archived" : "no such sweep");
     } else {
       context.out.write(list_text(shown(list, context.out), context.out));
     }
-    return *exit_code && !all_completed(list) ? kExitFailed : kExitOk;
+    if (away > 0)
+      context.note(fmt::format("{} not listed: ablate ls --archived",
+                               plural(static_cast<std::uint64_t>(away), "archived sweep")));
+    return flags->exit_code && !all_completed(list) ? kExitFailed : kExitOk;
   };
 }
 

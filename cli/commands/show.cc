@@ -141,7 +141,14 @@ std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& term
   if (summary.has_tuning())
     holds +=
         fmt::format("{}; 'ablate table {}' has its points\n", tuning_text(summary), summary.tuning().sweep());
+  if (!summary.tags().empty() || summary.archived())
+    holds += fmt::format("{}{}{}\n", summary.tags().empty() ? "" : "tags: ", fmt::join(summary.tags(), ", "),
+                         !summary.archived()      ? ""
+                         : summary.tags().empty() ? "archived"
+                                                  : "; archived");
   if (!summary.tunes().empty()) holds += fmt::format("trials of the points of {}\n", summary.tunes());
+  if (!sweep.notes().empty())
+    holds += fmt::format("\n{}{}\n", sweep.notes(), sweep.notes().ends_with('\n') ? "" : "\n");
   holds += growth_text(sweep, now);
   return fmt::format("{}\n{}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
                      summary.seeds() == 0 ? "a search"

@@ -32,6 +32,7 @@ struct SubmitFlags {
   std::optional<int> priority, max_running;
   std::optional<double> weight;
   std::string owner;
+  std::vector<std::string> tags;
   bool watch = false, preempt = false, no_breaker = false, no_provenance = false;
   BudgetFlags budget;
 };
@@ -125,6 +126,9 @@ Run declare_submit(CLI::App& app, Context& context) {
       ->check(whole_number(-1000, 1000))
       ->type_name("N");
   app.add_option("--owner", flags->owner, "Whose share of the slots it uses [$USER]")->type_name("NAME");
+  app.add_option("--tag", flags->tags, "A tag to find it by; may be repeated. 'ablate annotate' changes them")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
   app.add_option("--weight", flags->weight, "Of its owner's slots, twice as many with 2 as with 1 [1]")
       ->check(weight())
       ->type_name("N");
@@ -145,6 +149,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     *request.mutable_file() = read_sweep_file(flags->file, flags->scale);
     if (flags->priority) request.set_priority(*flags->priority);
     request.set_owner(flags->owner.empty() ? user_name() : flags->owner);
+    for (const std::string& tag : flags->tags) request.add_tags(tag);
     if (flags->weight) request.set_weight(*flags->weight);
     if (flags->no_breaker) request.set_breaker(false);
     if (flags->budget.given()) *request.mutable_budget() = flags->budget.message(SystemClock{}.now());

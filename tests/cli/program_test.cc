@@ -23,10 +23,10 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::vector<std::string> kCommands{"up",      "down",      "validate", "plan",       "submit",
-                                         "ls",      "show",      "watch",    "logs",       "cancel",
-                                         "pause",   "resume",    "retry",    "table",      "export",
-                                         "workers", "dashboard", "data",     "completion", "papers"};
+const std::vector<std::string> kCommands{"up",         "down",   "validate", "plan",    "submit",    "ls",
+                                         "show",       "watch",  "logs",     "cancel",  "pause",     "resume",
+                                         "retry",      "table",  "export",   "workers", "dashboard", "data",
+                                         "completion", "papers", "annotate"};
 
 class Program : public testing::Test {
  protected:

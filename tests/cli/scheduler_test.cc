@@ -70,6 +70,42 @@ TEST_F(WithScheduler, ASweepIsSubmittedOnce) {
   EXPECT_EQ(home_.run({"ls", "--names"}).out, "two-rows\n");
 }
 
+TEST_F(WithScheduler, ASweepIsFoundByWhatIsSaidOfIt) {
+  home_.run({"submit", sweep_, "--tag", "paper"});
+  std::string text = kSweep;
+  text.replace(text.find("two-rows"), 8, "tow-rows");
+  home_.run({"submit", home_.file("other.yaml", text)});
+  EXPECT_EQ(home_.run({"ls", "--names"}).out, "tow-rows\ntwo-rows\n");
+  EXPECT_EQ(home_.run({"ls", "--names", "--tag", "paper"}).out, "two-rows\n");
+  const auto notes = home_.file("notes.md", "Groups above 8 *diverge*.\n");
+  const Outcome pinned =
+      home_.run({"annotate", "two-rows", "--pin", "--tag", "msf/1", "--untag", "paper", "--notes", notes});
+  EXPECT_THAT(pinned.out, HasSubstr("two-rows: tags msf/1, pinned\n"));
+  EXPECT_EQ(home_.run({"ls", "--names"}).out, "two-rows\ntow-rows\n");
+  EXPECT_THAT(home_.run({"ls"}).out, HasSubstr("pinned; msf/1"));
+  EXPECT_THAT(home_.run({"show", "two-rows"}).out,
+              AllOf(HasSubstr("tags: msf/1"), HasSubstr("Groups above 8 *diverge*.")));
+  home_.run({"cancel", "two-rows"});
+  EXPECT_THAT(home_.run({"annotate", "two-rows", "--archive"}).out, HasSubstr("archived"));
+  const Outcome list = home_.run({"ls", "--names"});
+  EXPECT_EQ(list.out, "tow-rows\n");
+  EXPECT_THAT(list.err, HasSubstr("1 archived sweep not listed: ablate ls --archived"));
+  EXPECT_EQ(home_.run({"ls", "--names", "--archived"}).out, "two-rows\n");
+  EXPECT_EQ(home_.run({"ls", "--names", "two-rows"}).out, "two-rows\n") << "it was asked for by name";
+
+  const auto refused = [&](std::vector<std::string> words, const char* why) {
+    const Outcome outcome = home_.run(words);
+    EXPECT_EQ(outcome.code, exit_code(Code::kInvalidArgument)) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  };
+  refused({"annotate", "two-rows"}, "nothing to change");
+  refused({"annotate", "two-rows", "--pin", "--unpin"}, "--unpin excludes --pin");
+  refused({"annotate", "two-rows", "--tag", "two words"}, "invalid tag 'two words'");
+  refused({"annotate", "two-rows", "--notes", home_.file("bytes.md", "\xff\xfe")}, "not UTF-8 text");
+  EXPECT_NE(home_.run({"annotate", "two-rows", "--notes", "nowhere.md"}).code, kExitOk);
+  EXPECT_THAT(home_.run({"annotate", "tow-row", "--pin"}).err, HasSubstr("did you mean 'tow-rows'"));
+}
+
 TEST_F(WithScheduler, AListTellsScriptsWhetherSweepsHaveAllTheirValues) {
   home_.run({"submit", sweep_});
   std::string text = kSweep;

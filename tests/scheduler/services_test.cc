@@ -267,6 +267,108 @@ TEST_F(ServicesTest, WhoWatchesASweepHearsThatItHasAnotherName) {
   EXPECT_FALSE(same.created()) << "the file with its new name is this sweep";
 }
 
+TEST_F(ServicesTest, ASweepIsAnnotatedAndItsWatcherSeesIt) {
+  SubmitRequest with_tag;
+  *with_tag.mutable_file() = file_of("s");
+  with_tag.add_tags("paper");
+  SubmitResponse submitted;
+  {
+    Patience context;
+    ASSERT_TRUE(sweeps->Submit(&context, with_tag, &submitted).ok());
+  }
+  EXPECT_THAT(submitted.sweep().tags(), testing::ElementsAre("paper"));
+  Patience watching;
+  const auto watch = sweeps->WatchSweep(&watching, sweep_request("s"));
+  SweepProgress progress;
+  ASSERT_TRUE(watch->Read(&progress));
+  const auto annotate = [&](auto change) {
+    AnnotateSweepRequest request;
+    request.set_sweep("s");
+    change(request);
+    Patience context;
+    SweepSummary summary;
+    const grpc::Status status = sweeps->AnnotateSweep(&context, request, &summary);
+    return std::pair{status, summary};
+  };
+  const auto [ok, summary] = annotate([](auto& request) {
+    request.add_add_tags("b/1");
+    request.add_add_tags("paper");
+    request.add_remove_tags("never there");
+    request.set_pinned(true);
+    request.set_notes("Groups above 8 **diverge**.");
+  });
+  ASSERT_TRUE(ok.ok()) << ok.error_message();
+  EXPECT_THAT(summary.tags(), testing::ElementsAre("b/1", "paper"));
+  EXPECT_TRUE(summary.pinned());
+  while (watch->Read(&progress) && !progress.summary().pinned()) {
+  }
+  EXPECT_TRUE(progress.summary().pinned());
+  watching.TryCancel();
+  {
+    Patience context;
+    SweepDetail detail;
+    ASSERT_TRUE(sweeps->GetSweep(&context, sweep_request("s"), &detail).ok());
+    EXPECT_EQ(detail.notes(), "Groups above 8 **diverge**.");
+  }
+
+  const auto refusal = [&](auto change) {
+    const grpc::Status status = annotate(change).first;
+    return std::pair{status.error_code(), status.error_message()};
+  };
+  using testing::HasSubstr;
+  using testing::Pair;
+  EXPECT_THAT(refusal([](auto& request) { request.add_add_tags("two words"); }),
+              Pair(grpc::StatusCode::INVALID_ARGUMENT, HasSubstr("invalid tag 'two words'")));
+  EXPECT_THAT(refusal([](auto& request) { request.add_add_tags(std::string(51, 'a')); }),
+              Pair(grpc::StatusCode::INVALID_ARGUMENT, HasSubstr("at most 50")));
+  EXPECT_THAT(refusal([](auto& request) {
+                for (int i = 0; i < 19; ++i) request.add_add_tags("t" + std::to_string(i));
+              }),
+              Pair(grpc::StatusCode::FAILED_PRECONDITION, HasSubstr("would have 21 tags; the limit is 20")));
+  EXPECT_THAT(refusal([](auto& request) { request.set_archived(true); }),
+              Pair(grpc::StatusCode::FAILED_PRECONDITION, HasSubstr("trials that wait or run")));
+  EXPECT_THAT(refusal([](auto& request) { request.set_notes(std::string((64 << 10) + 1, 'a')); }),
+              Pair(grpc::StatusCode::INVALID_ARGUMENT, HasSubstr("65537 bytes")));
+  EXPECT_THAT(refusal([](auto& request) {
+                request.set_notes("mine");
+                request.set_expected_notes("what was there before");
+                request.set_pinned(false);
+              }),
+              Pair(grpc::StatusCode::ABORTED, HasSubstr("somebody has changed the notes")));
+  EXPECT_TRUE(annotate([](auto& request) { request.add_remove_tags("b/1"); }).second.pinned())
+      << "a change that is refused changes nothing of it";
+  SubmitResponse again;
+  with_tag.set_tags(0, "later");
+  Patience context;
+  ASSERT_TRUE(sweeps->Submit(&context, with_tag, &again).ok());
+  EXPECT_FALSE(again.created());
+  EXPECT_THAT(again.sweep().tags(), testing::ElementsAre("later", "paper"));
+}
+
+TEST_F(ServicesTest, AnEndedSweepIsArchivedUntilItIsWantedAgain) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  SweepSummary summary;
+  {
+    Patience context;
+    ASSERT_TRUE(sweeps->CancelSweep(&context, sweep_request("s"), &summary).ok());
+  }
+  AnnotateSweepRequest request;
+  request.set_sweep("s");
+  request.set_archived(true);
+  {
+    Patience context;
+    ASSERT_TRUE(sweeps->AnnotateSweep(&context, request, &summary).ok());
+  }
+  EXPECT_TRUE(summary.archived());
+  RetrySweepRequest retry;
+  retry.set_sweep("s");
+  RetrySweepResponse retried;
+  Patience context;
+  ASSERT_TRUE(sweeps->RetrySweep(&context, retry, &retried).ok());
+  EXPECT_EQ(retried.retried(), 2u);
+  EXPECT_FALSE(retried.sweep().archived());
+}
+
 TEST_F(ServicesTest, AWatcherSeesEveryTrialOnceAndTheEnd) {
   ASSERT_TRUE(submit(file_of("s")).ok());
   Patience context;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "storage/annotation_store.h"
 #include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
 #include "views/read.h"
@@ -179,6 +180,33 @@ TEST_F(PagesTest, SearchGoesOnBehindASweepThatMatchesNoMore) {
   EXPECT_THAT(names(page.at("sweeps")), ElementsAre("s0"));
   EXPECT_EQ(page.at("next"), "");
   EXPECT_THROW(ask("search", {{"after", "gone"}}), Error);
+}
+
+TEST_F(PagesTest, WhatIsArchivedIsCountedAndFoundWhereItIsAskedFor) {
+  for (int i = 0; i < 4; ++i) submit(sweep_of("s" + std::to_string(i), 1, 1, "h" + std::to_string(i)));
+  storage::AnnotationStore annotations{db};
+  complete(2, 1);
+  annotations.set_archived(sweeps.get("s1").id, true, now);
+  annotations.set_pinned(sweeps.get("s0").id, true);
+  json list = ask("sweeps", {{"listed", "1"}, {"count", "1"}});
+  EXPECT_THAT(names(list.at("sweeps")), ElementsAre("s0", "s3")) << "pinned ones beside them";
+  EXPECT_EQ(list.at("next"), "s3");
+  EXPECT_EQ(list.at("archived"), 1);
+  EXPECT_EQ(list.at("left_out"), 1);
+  list = ask("sweeps", {{"listed", "1"}, {"count", "1"}, {"after", "s3"}});
+  EXPECT_THAT(names(list.at("sweeps")), ElementsAre("s2"));
+  EXPECT_EQ(list.at("next"), "");
+  EXPECT_THROW(ask("sweeps", {{"listed", "1"}, {"first", "1"}}), Error);
+  EXPECT_THAT(names(ask("sweeps").at("sweeps")), ElementsAre("s3", "s2", "s1", "s0"));
+
+  EXPECT_THAT(found(""), ElementsAre("s0", "s3", "s2"));
+  EXPECT_THAT(found("", "-created"), ElementsAre("s3", "s2", "s0"));
+  EXPECT_EQ(ask("search", {{"query", "state:completed"}}).at("archived"), 1);
+  EXPECT_EQ(ask("search", {{"query", "state:active"}}).at("archived"), 0) << "it would not match";
+  EXPECT_EQ(ask("search", {{"query", "acc>0"}}).at("archived"), 1);
+  EXPECT_THAT(found("is:archived"), ElementsAre("s1"));
+  EXPECT_EQ(ask("search", {{"query", "is:archived"}}).at("archived"), 0);
+  EXPECT_THAT(found("-is:archived"), ElementsAre("s0", "s3", "s2"));
 }
 
 TEST_F(PagesTest, FailuresStandTogetherByTheirFirstLine) {

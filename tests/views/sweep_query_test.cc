@@ -61,6 +61,32 @@ TEST(SweepQuery, AllTermsHaveToHold) {
   EXPECT_TRUE(matches("age>1d age<3d age<=2d -age>50h", sweep("a")));
 }
 
+TEST(SweepQuery, ATagIsMatchedAsAWhole) {
+  SweepRecord tagged = sweep("a");
+  tagged.tags = {"baseline", "Paper/MSF"};
+  for (const char* text : {"tag:baseline", "tag:paper/msf", "tag:paper/*", "-tag:base", "tag!=base"})
+    EXPECT_TRUE(matches(text, tagged)) << text;
+  for (const char* text : {"tag:base", "tag:line", "-tag:baseline", "tag:*x"})
+    EXPECT_FALSE(matches(text, tagged)) << text;
+  EXPECT_FALSE(matches("tag:*", sweep("untagged")));
+  EXPECT_THAT(refusal("tag>a"), HasSubstr("tag: expected ':' or '!=', not '>'"));
+}
+
+TEST(SweepQuery, SaysWhetherItAsksForWhatIsArchived) {
+  const auto none = [] { return std::vector<std::string>{}; };
+  SweepRecord away = sweep("a");
+  away.archived = kNow;
+  away.pinned = true;
+  for (const char* text : {"is:archived", "IS:Archived is:pinned", "is!=pinned -is:archived"})
+    EXPECT_TRUE((SweepQuery{text, none}.asks_for_archived())) << text;
+  for (const char* text : {"", "is:pinned", "archived"})
+    EXPECT_FALSE((SweepQuery{text, none}.asks_for_archived())) << text;
+  EXPECT_TRUE(matches("is:archived is:pinned", away));
+  EXPECT_FALSE(matches("-is:archived", away));
+  EXPECT_FALSE(matches("is:archived", sweep("a")));
+  EXPECT_EQ(refusal("is:pined"), "query, at character 1: unknown mark 'pined'; did you mean 'pinned'?");
+}
+
 TEST(SweepQuery, AColumnIsAskedForBesideTheRecord) {
   const SweepQuery query{"acc>75 -loss<=0.5 rows>1", [] { return std::vector<std::string>{"acc", "Loss"}; }};
   ASSERT_EQ(query.columns().size(), 2u);
@@ -75,7 +101,7 @@ TEST(SweepQuery, AMistakeIsSaidWithItsPlaceAndTheNearestName) {
   EXPECT_EQ(refusal("state:runing"),
             "query, at character 1: unknown state 'runing'; did you mean 'running'?");
   EXPECT_THAT(refusal("ac>75"), HasSubstr("did you mean 'acc'?"));
-  EXPECT_THAT(refusal("zzzzzz>75"), HasSubstr("expected state, name, owner"));
+  EXPECT_THAT(refusal("zzzzzz>75"), HasSubstr("expected state, name, owner, tag, is"));
   EXPECT_THAT(refusal("rows>many"), HasSubstr("rows: invalid number 'many'"));
   EXPECT_THAT(refusal("rows>nan"), HasSubstr("invalid number 'nan'"));
   EXPECT_THAT(refusal("rows>inf"), HasSubstr("invalid number 'inf'"));
@@ -108,6 +134,10 @@ TEST(SweepOrder, IsByAKeyThenNewestFirst) {
   EXPECT_THAT(names_by("-rows"), ElementsAre("a", "b", "c"));
   EXPECT_THAT(names_by("created"), ElementsAre("b", "a", "c"));
   EXPECT_THROW(sweep_order("rowz", kNow), Error);
+  sweeps[0].pinned = true;
+  const std::string pinned = sweeps[0].name;
+  EXPECT_EQ(names_by("").front(), pinned) << "pinned ones first";
+  EXPECT_EQ(names_by("created").back(), "c") << "but where another order is asked for";
 }
 
 }  // namespace

@@ -122,7 +122,10 @@ v1::SearchResponse search(Database& db, const std::string& text, const std::stri
   const SweepQuery query{text, [&] { return column_names(db); }};
   v1::SearchResponse message;
   std::vector<SweepRecord> sweeps = found(db, query, now, message);
-  const auto order = sweep_order(sort.empty() ? "-created" : sort, now);
+  if (!query.asks_for_archived())
+    message.set_archived(static_cast<std::uint32_t>(
+        std::erase_if(sweeps, [](const SweepRecord& sweep) { return sweep.archived.has_value(); })));
+  const auto order = sweep_order(sort, now);
   std::ranges::sort(sweeps, order);
   message.set_matching(static_cast<std::uint32_t>(sweeps.size()));
   auto first = sweeps.begin();
@@ -140,7 +143,7 @@ v1::SearchResponse search(Database& db, const std::string& text, const std::stri
 
 extern const Read kSearchRead{
     .path = "search",
-    .about = "Sweeps that match a query, newest first, among the newest 10,000",
+    .about = "Sweeps that match a query, pinned ones first, then newest first, among the newest 10,000",
     .parameters = {{.name = "query", .about = "Terms that must all match, such as `state:failed age<7d`"},
                    {.name = "sort", .about = "Sort key; a `-` before it reverses the order"},
                    {.name = "after",

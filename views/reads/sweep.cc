@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "storage/annotation_store.h"
 #include "storage/probe_store.h"
 #include "storage/sweep_store.h"
 #include "views/convert.h"
@@ -67,6 +68,7 @@ v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, con
   message.set_file(sweep.file);
   if (page.first > 0) return message;
   add_growth(db, sweep, message);
+  message.set_notes(storage::AnnotationStore{db}.notes(sweep.id));
   for (const auto& probe : storage::probes_of(sweep.probes)) message.add_probes(protocol::to_text(probe));
   return message;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 
 #include "storage/sweep_store.h"
@@ -10,7 +11,28 @@ namespace {
 namespace v1 = ablate::v1;
 using storage::Transaction;
 
-constexpr std::uint32_t kMostSweeps = 500;
+constexpr std::uint32_t kMostSweeps = 500, kMostPinned = 100;
+
+/// As people see the list: pinned sweeps first, however old, and no archived ones.
+v1::ListSweepsResponse listed_sweeps(storage::Database& db, std::uint32_t count, const std::string& after) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::SweepStore store{db};
+  std::vector<storage::SweepRecord> sweeps;
+  if (after.empty()) sweeps = store.pinned(kMostPinned);
+  auto others =
+      store.list_others(count + 1, after.empty() ? storage::SweepStore::kNewest : store.get_brief(after).id);
+  v1::ListSweepsResponse message;
+  if (others.size() > count) {
+    others.pop_back();
+    message.set_next(others.empty() ? after : others.back().name);
+  }
+  sweeps.insert(sweeps.end(), others.begin(), others.end());
+  for (auto& summary : sweep_summaries(db, sweeps)) *message.add_sweeps() = std::move(summary);
+  message.set_archived(store.count_archived());
+  const auto all = store.count() - message.archived();
+  message.set_left_out(all - std::min<std::uint32_t>(all, static_cast<std::uint32_t>(sweeps.size())));
+  return message;
+}
 
 }  // namespace
 
@@ -41,7 +63,11 @@ extern const Read kSweepsRead{
                    {.name = "first", .about = "Sweeps to skip", .number = Range{.otherwise = 0}},
                    {.name = "count",
                     .about = "Sweeps to return at most",
-                    .number = Range{.highest = kMostSweeps, .otherwise = kMostSweeps}}},
+                    .number = Range{.highest = kMostSweeps, .otherwise = kMostSweeps}},
+                   {.name = "listed",
+                    .about = "1: as people see the list: pinned sweeps first (the newest 100 of them, beside "
+                             "`count`), and no archived ones. Not with `first`",
+                    .number = Range{.highest = 1, .otherwise = 0}}},
     .message = v1::ListSweepsResponse::descriptor,
     .quick = true,
     .answer =
@@ -49,6 +75,11 @@ extern const Read kSweepsRead{
           const std::string after = query.text("after");
           if (!after.empty() && query.has("first"))
             throw Error{Code::kInvalidArgument, "'after' and 'first' cannot be combined"};
+          if (query.number("listed") == 1) {
+            if (query.has("first"))
+              throw Error{Code::kInvalidArgument, "'listed' and 'first' cannot be combined"};
+            return to_json(listed_sweeps(stored.db, query.number("count"), after));
+          }
           return to_json(list_sweeps(stored.db, query.page(), after));
         },
 };

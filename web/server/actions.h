@@ -19,11 +19,12 @@ namespace abl::web {
 
 /// The methods of ablate.v1 that a dashboard offers. Results are removed only from the command line, which
 /// asks for confirmation. Whoever creates a token sends its digest: the token itself stays in the browser.
-inline constexpr std::array<const char*, 16> kOffered{
-    "Sweeps.Validate",    "Sweeps.Plan",        "Sweeps.Submit",      "Sweeps.ExtendSweep",
-    "Sweeps.CancelSweep", "Sweeps.CancelTrial", "Sweeps.PauseSweep",  "Sweeps.ResumeSweep",
-    "Sweeps.AdjustSweep", "Sweeps.RetrySweep",  "Sweeps.RenameSweep", "Workers.DrainWorker",
-    "Access.ListTokens",  "Access.CreateToken", "Access.RevokeToken", "Access.ListAudit"};
+inline constexpr std::array<const char*, 17> kOffered{
+    "Sweeps.Validate",     "Sweeps.Plan",        "Sweeps.Submit",      "Sweeps.ExtendSweep",
+    "Sweeps.CancelSweep",  "Sweeps.CancelTrial", "Sweeps.PauseSweep",  "Sweeps.ResumeSweep",
+    "Sweeps.AdjustSweep",  "Sweeps.RetrySweep",  "Sweeps.RenameSweep", "Sweeps.AnnotateSweep",
+    "Workers.DrainWorker", "Access.ListTokens",  "Access.CreateToken", "Access.RevokeToken",
+    "Access.ListAudit"};
 
 /// Carries out what people do from a dashboard: each action is a method of the services, called with the JSON
 /// of its request (docs/http-api.md). Thread: any.

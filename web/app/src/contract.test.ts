@@ -64,6 +64,9 @@ const kSweep: SweepSummary = {
   gpu_hours: 0,
   spent: "",
   revision: 1,
+  tags: [],
+  pinned: false,
+  archived: false,
   created: "2023-11-14T22:13:20Z",
 };
 const kRow: PlanRow = {

@@ -7,6 +7,7 @@ import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/pages.css";
 import "./styles/acting.css";
+import "./styles/annotations.css";
 import "./styles/charts.css";
 import "./styles/curves.css";
 import "./styles/decisions.css";

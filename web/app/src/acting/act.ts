@@ -2,6 +2,7 @@
 import { post } from "../api";
 import type {
   AdjustSweepRequest,
+  AnnotateSweepRequest,
   CancelTrialRequest,
   CreateTokenRequest,
   DrainWorkerRequest,
@@ -42,6 +43,7 @@ interface Methods {
   AdjustSweep: [AdjustSweepRequest, SweepSummary];
   RetrySweep: [RetrySweepRequest, RetrySweepResponse];
   RenameSweep: [RenameSweepRequest, SweepSummary];
+  AnnotateSweep: [AnnotateSweepRequest, SweepSummary];
   DrainWorker: [DrainWorkerRequest, ListWorkersResponse];
   ListTokens: [ListTokensRequest, ListTokensResponse];
   CreateToken: [CreateTokenRequest, TokenInfo];

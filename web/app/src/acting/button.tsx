@@ -14,15 +14,24 @@ interface ActionProps {
   quiet?: boolean;
 }
 
+interface PlainProps extends ActionProps {
+  class?: string;
+  title?: string;
+  /** Of a button that switches something on and off: whether it is on. */
+  pressed?: boolean;
+}
+
 /** A button that acts at once. An error is shown beside it. */
-export function ActionButton({ label, name, run, quiet = false }: ActionProps) {
+export function ActionButton({ label, name, run, quiet = false, pressed, title, ...props }: PlainProps) {
   const { busy, error, go } = useAction(run);
   return (
     <span class="action">
       <button
         type="button"
-        class={quiet ? "quiet" : ""}
+        class={`${quiet ? "quiet" : ""} ${props.class ?? ""}`}
+        title={title}
         aria-label={name}
+        aria-pressed={pressed}
         aria-busy={busy}
         onClick={() => !busy && void go()}
       >
@@ -46,6 +55,8 @@ interface AskingProps extends ActionProps {
   verb: string;
   /** It ends something: the button is red. */
   ends?: boolean;
+  /** For more than a few fields. */
+  wide?: boolean;
   /** Called when the dialog opens: its fields still have what was there when it was closed. */
   onOpen?: () => void;
 }
@@ -79,7 +90,12 @@ export function AskingButton(props: AskingProps) {
         {props.label}
       </button>
       {open && (
-        <dialog ref={dialog} class="asking panel" aria-labelledby={heading} onClose={() => setOpen(false)}>
+        <dialog
+          ref={dialog}
+          class={`asking panel ${props.wide ? "asking-wide" : ""}`}
+          aria-labelledby={heading}
+          onClose={() => setOpen(false)}
+        >
           <form method="dialog" onSubmit={(event) => void submit(event)}>
             <h2 id={heading}>{props.title}</h2>
             {props.children}

@@ -24,6 +24,7 @@ const kRequests = [
   "RemoveData",
   "RemoveSweep",
   "RenameSweep",
+  "AnnotateSweep",
   "RepinData",
   "ResumeSweep",
   "RetrySweep",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Pin } from "../../acting/pin";
 import { Loaded, Notice } from "../../components/notice";
 import { ForecastText } from "../../components/forecast";
 import { countsText, filled, TrialsBar } from "../../components/progress";
 import { SortHead, useOrder } from "../../components/sort";
 import { State } from "../../components/state";
 import { ColumnHead, TablePanel } from "../../components/table_panel";
+import { Tags } from "../../components/tags";
 import { moment, plural, whole } from "../../format";
 import type { ListSweepsResponse, SearchResponse, SweepSummary } from "../../generated/ablate";
 import type { Page } from "../../page";
@@ -27,6 +29,8 @@ interface Shown {
   all: number;
   next: string;
   notes: string[];
+  /** How many are not shown because they are archived. */
+  archived: number;
 }
 
 function SweepsPage() {
@@ -36,6 +40,7 @@ function SweepsPage() {
   const after = address.get("after") ?? "";
   const searched = query !== "" || sort !== "";
   const parameters = new URLSearchParams({ count: String(kShown) });
+  if (!searched) parameters.set("listed", "1");
   if (after) parameters.set("after", after);
   if (query) parameters.set("query", query);
   if (sort) parameters.set("sort", sort);
@@ -50,7 +55,7 @@ function SweepsPage() {
     ...(answer.data ? { data: shownOf(answer.data) } : {}),
     ...(answer.error && !wrong ? { error: answer.error } : {}),
   };
-  const nothingStored = !searched && !after && shown.data?.sweeps.length === 0;
+  const nothingStored = !searched && !after && shown.data?.sweeps.length === 0 && shown.data.archived === 0;
   return (
     <>
       <h1 tabIndex={-1}>Sweeps</h1>
@@ -68,11 +73,21 @@ function SweepsPage() {
                   </p>
                 ))}
                 {data.sweeps.length === 0 ? (
-                  <Notice kind="empty" title="No sweep matches." />
+                  <Notice
+                    kind="empty"
+                    title={
+                      searched
+                        ? "No sweep matches."
+                        : after
+                          ? "There are no more sweeps."
+                          : "Every sweep is archived."
+                    }
+                  />
                 ) : (
                   <SweepTable sweeps={data.sweeps} />
                 )}
                 <Pages shown={data} after={after} />
+                {data.archived > 0 && !after && <Archived count={data.archived} query={query} />}
               </>
             )
           }
@@ -101,6 +116,16 @@ function Pages({ shown, after }: { shown: Shown; after: string }) {
   );
 }
 
+/** That some are left out, and the way to them. */
+function Archived({ count, query }: { count: number; query: string }) {
+  return (
+    <p class="muted">
+      {plural(count, "archived sweep")} {query && (count === 1 ? "matches, too" : "match, too")}:{" "}
+      <Link href={withQuery({ q: `${query} is:archived`.trim(), after: null })}>show</Link>
+    </p>
+  );
+}
+
 function NoSweeps() {
   return (
     <Notice kind="empty" title="No sweeps yet.">
@@ -117,7 +142,7 @@ function SweepTable({ sweeps }: { sweeps: SweepSummary[] }) {
   const order = useOrder("sort");
   return (
     <TablePanel
-      caption="Sweeps, newest first unless sorted otherwise"
+      caption="Sweeps: pinned ones first, then the newest, unless sorted otherwise"
       head={
         <>
           <SortHead order={order} column="name">
@@ -154,9 +179,13 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
   return (
     <tr>
       <th scope="row">
-        <Link class="strong" href={sweepPath(sweep.name)} title={sweep.name}>
-          <span class="name">{sweep.name}</span>
-        </Link>
+        <span class="pinnable">
+          <Pin sweep={sweep.name} pinned={sweep.pinned} />
+          <Link class="strong" href={sweepPath(sweep.name)} title={sweep.name}>
+            <span class="name">{sweep.name}</span>
+          </Link>
+          <Tags tags={sweep.tags} />
+        </span>
       </th>
       <td>
         <State state={sweep.state} />

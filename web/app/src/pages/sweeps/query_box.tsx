@@ -11,6 +11,8 @@ const kOften = [
   ["Failed", "failed>0"],
   ["Held", "held>0"],
   ["Completed", "state:completed"],
+  ["Pinned", "is:pinned"],
+  ["Archived", "is:archived"],
 ] as const;
 
 const kPauseMs = 250;
@@ -89,6 +91,12 @@ export function QueryBox({ query, wrong }: { query: string; wrong: string }) {
             <code>owner:vera</code> <code>state:failed</code>
           </dt>
           <dd>states: active, running, waiting, paused, completed, incomplete, failed, held, cancelled</dd>
+          <dt>
+            <code>tag:paper</code> <code>is:pinned</code> <code>is:archived</code>
+          </dt>
+          <dd>
+            a whole tag, or with <code>*</code> its beginning; archived sweeps are left out unless asked for
+          </dd>
           <dt>
             <code>rows&gt;20</code>
           </dt>

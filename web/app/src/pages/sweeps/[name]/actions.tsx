@@ -16,6 +16,7 @@ const kMethods: Method[] = [
   "RetrySweep",
   "AdjustSweep",
   "RenameSweep",
+  "AnnotateSweep",
   "ExtendSweep",
   "Submit",
 ];
@@ -69,6 +70,13 @@ export function SweepActions({ sweep }: { sweep: SweepSummary }) {
         </Link>
       )}
       {may("RenameSweep") && !sweep.tunes && <RenameButton name={name} />}
+      {may("AnnotateSweep") && <TagsButton sweep={sweep} />}
+      {may("AnnotateSweep") && !isOpen && !sweep.archived && (
+        <ActionButton label="Archive" run={() => archive(name, true)} />
+      )}
+      {may("AnnotateSweep") && sweep.archived && (
+        <ActionButton label="Unarchive" run={() => archive(name, false)} />
+      )}
       {may("CancelSweep") && isOpen && (
         <AskingButton
           label="Cancel…"
@@ -135,6 +143,19 @@ async function pause(sweep: string): Promise<Said> {
 async function resume(sweep: string): Promise<Said> {
   await act("ResumeSweep", { sweep });
   return { text: `Resumed ${sweep}.`, undo: { label: "Pause again", run: () => pause(sweep) } };
+}
+
+async function archive(sweep: string, archived: boolean): Promise<Said> {
+  await act("AnnotateSweep", { sweep, archived });
+  return {
+    text: archived
+      ? `Archived ${sweep}: lists leave it out; results and links stay.`
+      : `${sweep} is in the lists again.`,
+    undo: {
+      label: archived ? "Unarchive" : "Archive again",
+      run: () => archive(sweep, !archived).then(({ text }) => ({ text })),
+    },
+  };
 }
 
 type Retried = Parameters<typeof act<"RetrySweep">>[1];
@@ -228,6 +249,51 @@ function StandingButton({ sweep }: { sweep: SweepSummary }) {
           onInput={set("max_running")}
         />
         <small>0: no limit.</small>
+      </label>
+    </AskingButton>
+  );
+}
+
+/** Sets the tags of a sweep, as words with spaces between. */
+function TagsButton({ sweep }: { sweep: SweepSummary }) {
+  const [text, setText] = useState("");
+  const set = async (before: string[], after: string[]): Promise<Said> => {
+    const { name, tags } = await act("AnnotateSweep", {
+      sweep: sweep.name,
+      add_tags: after.filter((tag) => !before.includes(tag)),
+      remove_tags: before.filter((tag) => !after.includes(tag)),
+    });
+    return { text: tags.length > 0 ? `${name}: tags ${tags.join(", ")}.` : `${name} has no tags.` };
+  };
+  return (
+    <AskingButton
+      label="Tags…"
+      title={`Tags of ${sweep.name}`}
+      verb="Set"
+      onOpen={() => setText(sweep.tags.join(" "))}
+      run={async () => {
+        const before = sweep.tags;
+        const after = text.split(/[\s,]+/).filter(Boolean);
+        return {
+          ...(await set(before, after)),
+          undo: { label: "Undo", run: () => set(after, before) },
+        };
+      }}
+    >
+      <label class="field">
+        Tags
+        <input
+          type="text"
+          spellcheck={false}
+          autocomplete="off"
+          pattern="[A-Za-z0-9._\-\/\s,]*"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <small>
+          Words of letters, digits, “.”, “_”, “-” and “/”, with spaces between. <code>tag:word</code> finds
+          them.
+        </small>
       </label>
     </AskingButton>
   );

@@ -2,9 +2,11 @@
 import { useMemo } from "preact/hooks";
 import { Loaded } from "../../../components/notice";
 import { firstOf, Pager } from "../../../components/pager";
+import { Pin } from "../../../acting/pin";
 import { countsText, TrialsBar } from "../../../components/progress";
 import { useOrder } from "../../../components/sort";
 import { State } from "../../../components/state";
+import { Tags } from "../../../components/tags";
 import { between, duration, moment, plural } from "../../../format";
 import type { Cell, SweepDetail, Table, TableRow } from "../../../generated/ablate";
 import type { Page } from "../../../page";
@@ -18,6 +20,7 @@ import { BrushChip, brushedBy } from "./charts/brush_chip";
 import { Frame } from "./charts/frame";
 import { Charts } from "./charts/section";
 import { Curves } from "./curves";
+import { Notes } from "./notes";
 import { ProvenanceSection } from "./provenance";
 import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
@@ -46,12 +49,16 @@ function SweepPage({ name }: { name: string }) {
       <nav class="crumbs" aria-label="Breadcrumb">
         <Link href="/sweeps">Sweeps</Link>
       </nav>
-      <h1 tabIndex={-1}>{name}</h1>
+      <div class="pinnable">
+        <h1 tabIndex={-1}>{name}</h1>
+        {detail.data && <Pin sweep={name} pinned={detail.data.summary.pinned} />}
+      </div>
       <Loaded of={detail} what="The sweep" lines={2}>
         {(data) => (
           <>
             <Summary sweep={data} />
             <SweepActions sweep={data.summary} />
+            <Notes sweep={name} notes={data.notes} />
           </>
         )}
       </Loaded>
@@ -206,6 +213,7 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
   return (
     <div class="summary">
       <State state={summary.state} />
+      {summary.archived && <span class="muted">archived</span>}
       <TrialsBar counts={counts} />
       <span>{countsText(counts)}</span>
       {counts.failed + counts.held > 0 && <Link href={failuresPath(summary.name)}>failures</Link>}
@@ -237,6 +245,7 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
         submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
       </span>
       {summary.finished && <span class="muted">took {between(summary.created, summary.finished)}</span>}
+      <Tags tags={summary.tags} />
       <Link href={comparePath(summary.name)}>compare with another sweep</Link>
     </div>
   );

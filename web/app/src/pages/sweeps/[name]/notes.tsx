@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useState } from "preact/hooks";
+import { act } from "../../../acting/act";
+import { AskingButton } from "../../../acting/button";
+import { useCaller } from "../../../acting/caller";
+import type { Said } from "../../../acting/said";
+import { ApiError } from "../../../api";
+import { Loaded } from "../../../components/notice";
+import { useLate } from "../../../late";
+
+const markdown = () => import("../../../markdown/markdown");
+
+/** What people wrote about a sweep. */
+export function Notes({ sweep, notes }: { sweep: string; notes: string }) {
+  const mayWrite = useCaller()?.may.includes("AnnotateSweep") ?? false;
+  if (notes === "") return mayWrite ? <EditNotes sweep={sweep} notes={notes} /> : null;
+  return (
+    <section class="notes panel" aria-label="Notes">
+      <Rendered text={notes} />
+      {mayWrite && <EditNotes sweep={sweep} notes={notes} />}
+    </section>
+  );
+}
+
+function Rendered({ text }: { text: string }) {
+  return (
+    <Loaded of={useLate(markdown)} what="The notes" lines={2}>
+      {(Markdown) => <Markdown text={text} />}
+    </Loaded>
+  );
+}
+
+/** `notes`: as they are stored now; those that the dialog was opened with may be older by the time it is saved. */
+function EditNotes({ sweep, notes }: { sweep: string; notes: string }) {
+  const [text, setText] = useState(notes);
+  const [expected, setExpected] = useState(notes);
+  const [preview, setPreview] = useState(false);
+  const save = async (): Promise<Said> => {
+    try {
+      await act("AnnotateSweep", { sweep, notes: text, expected_notes: expected });
+    } catch (failure) {
+      if (!(failure instanceof ApiError) || failure.code !== "ABORTED") throw failure;
+      setExpected(notes);
+      throw new Error(
+        "Somebody else has changed these notes meanwhile: the page behind this dialog shows them. Your text is still here; saving again replaces theirs.",
+      );
+    }
+    return {
+      text: `Saved the notes of ${sweep}.`,
+      undo: {
+        label: "Undo",
+        run: async () => {
+          await act("AnnotateSweep", { sweep, notes: expected, expected_notes: text });
+          return { text: `The notes of ${sweep} are as they were.` };
+        },
+      },
+    };
+  };
+  return (
+    <AskingButton
+      quiet
+      label={notes ? "Edit notes…" : "Add notes…"}
+      title={`Notes on ${sweep}`}
+      verb="Save"
+      wide
+      onOpen={() => {
+        setText(notes);
+        setExpected(notes);
+        setPreview(false);
+      }}
+      run={save}
+    >
+      {preview ? (
+        <div class="notes-preview">
+          <Rendered text={text} />
+        </div>
+      ) : (
+        <label class="field">
+          Markdown
+          <textarea
+            rows={14}
+            maxLength={60_000}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      <button type="button" class="quiet" aria-pressed={preview} onClick={() => setPreview(!preview)}>
+        {preview ? "Back to the text" : "Preview"}
+      </button>
+    </AskingButton>
+  );
+}
