@@ -53,4 +53,10 @@ extern const char* const kSchemaV12;
 /// Version 13: what probes found in trained models.
 extern const char* const kSchemaV13;
 
+/// Version 14.
+extern const char* const kSchemaV14;
+
+/// Version 15: what runs take of their machines over time.
+extern const char* const kSchemaV15;
+
 }  // namespace abl::storage
