@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/dispatch.h"
+#include "scheduler/resource_reports.h"
 #include "scheduler/status.h"
 #include "storage/part_store.h"
 #include "storage/queue_store.h"
@@ -214,19 +215,21 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
   struct Result {
     std::vector<Reported> reports;
     std::optional<StoredHeartbeat> stored;
+    std::vector<storage::Change> sampled{};
   };
   commit(
-      [this, session, ailments,
+      [this, session, ailments, resources = heartbeat.resources(),
        runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
         const std::string& name = session->hello.name();
         if (!current(*session)) return Result{};
         StoredHeartbeat news{clock_.steady(), fleet_.trouble(session->id, ailments)};
         const auto last = stored_heartbeats_.find(name);
-        if (runs.empty() && last != stored_heartbeats_.end() && last->second.trouble == news.trouble &&
-            news.at - last->second.at < kStoreIdleEvery)
+        if (runs.empty() && resources.empty() && last != stored_heartbeats_.end() &&
+            last->second.trouble == news.trouble && news.at - last->second.at < kStoreIdleEvery)
           return Result{};
         storage::WorkerStore{db}.heartbeat(name, clock_.now(), news.trouble);
-        return Result{renew(db, name, runs, policy_.expires(news.at)), std::move(news)};
+        auto reports = renew(db, name, runs, policy_.expires(news.at));
+        return Result{std::move(reports), std::move(news), store_resources(db, name, resources)};
       },
       [this, session, ailments, draining = heartbeat.draining(), places = heartbeat.data_places()](
           std::exception_ptr error, const Result& result) {
@@ -246,6 +249,7 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         }
         if (error) return;
         for (const Reported& report : result.reports) apply(session.get(), report);
+        for (const storage::Change& change : result.sampled) feed_.publish(change);
         if (!ails && !drains && !other_data) return;
         explain_now_ = true;
         look_at_queue();

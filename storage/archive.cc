@@ -12,6 +12,7 @@
 #include "base/new_file.h"
 #include "base/sha256.h"
 #include "storage/metric_store.h"
+#include "storage/resource_store.h"
 #include "storage/sweep_store.h"
 #include "storage/up_to_date.h"
 
@@ -44,6 +45,7 @@ class Maker {
   void choose(const std::vector<SweepId>& sweeps);
   void copy();
   void copy_points(Database& source);
+  void thin_resources();
   void copy_checkpoints(Archived& archived);
   void say_what_it_is(const std::string& store_id);
   void restore_triggers();
@@ -161,6 +163,17 @@ void Maker::copy() {
       WHERE step < (SELECT MAX(o.step) FROM main.checkpoint o WHERE o.run_id = checkpoint.run_id)
         AND (best = '' OR step < (SELECT MAX(o.step) FROM main.checkpoint o WHERE o.run_id = checkpoint.run_id AND o.best <> ''));
     UPDATE main.sweep_count SET queued = queued + leased + running, leased = 0, running = 0)sql");
+}
+
+/// Of what runs took of their machines as much as of their points; that over all samples stays whole.
+void Maker::thin_resources() {
+  if (options_.points == KeptPoints::kAll) return;
+  if (options_.points == KeptPoints::kNone) return db_.execute("DELETE FROM main.resource_sample");
+  for (const RunId run :
+       db_.prepared("SELECT run_id FROM main.resource_use ORDER BY run_id").all([](const Statement& row) {
+         return static_cast<RunId>(row.integer(0));
+       }))
+    ResourceStore{db_}.thin(run, ArchiveOptions::kThinTo);
 }
 
 void Maker::copy_points(Database& source) {
@@ -305,6 +318,7 @@ Archived write_archive(const fs::path& from, const std::vector<std::string>& swe
       maker.choose(chosen);
       maker.copy();
       maker.copy_points(source);
+      maker.thin_resources();
       maker.copy_checkpoints(archived);
       maker.say_what_it_is(source.store_id());
       maker.restore_triggers();

@@ -257,6 +257,8 @@ void Merger::copy_new_trials() {
   copy("checkpoint", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("probe", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("probe_picture", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
+  copy("resource_sample", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
+  copy("resource_use", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("run_part", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("run_source",
        {{"run_id", kMappedRun},

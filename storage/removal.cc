@@ -299,7 +299,10 @@ bool Removal::erase_run(RunId run) {
                           "DELETE FROM probe_picture WHERE rowid IN (SELECT rowid FROM probe_picture WHERE "
                           "run_id = :of LIMIT :rows)",
                           "DELETE FROM probe WHERE rowid IN (SELECT rowid FROM probe WHERE run_id = :of "
-                          "LIMIT :rows)"}) {
+                          "LIMIT :rows)",
+                          "DELETE FROM resource_sample WHERE run_id = :of AND at_ms IN (SELECT at_ms FROM "
+                          "resource_sample WHERE run_id = :of LIMIT :rows)",
+                          "DELETE FROM resource_use WHERE run_id = :of AND :rows > 0"}) {
     rows_ = std::max(rows_, 1);  // at least something
     take(sql, run);
     if (rows_ <= 0) return false;

@@ -56,4 +56,7 @@ extern const char* const kSchemaV13;
 /// Version 14: tags, notes, pins, and what is put away.
 extern const char* const kSchemaV14;
 
+/// Version 15: what runs take of their machines over time.
+extern const char* const kSchemaV15;
+
 }  // namespace abl::storage

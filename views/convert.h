@@ -6,6 +6,7 @@
 
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
+#include "storage/resource_store.h"
 #include "storage/table.h"
 #include "storage/types.h"
 
@@ -25,6 +26,7 @@ ablate::v1::TrialSummary to_proto(const storage::ClaimRecord& claim);
 ablate::v1::RunSummary to_proto(const storage::RunRecord& run);
 ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
 ablate::v1::Series to_proto(const storage::Series& series);
+ablate::v1::ResourceUse resource_use(const storage::ResourceUse& use);
 ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
 ablate::v1::Column to_proto(const storage::Column& column);
 /// `memo`: has what an earlier state of it needed; may be null.

@@ -71,6 +71,10 @@ ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 /// `most_points` together, they are thinned further (`thinned_to`); every point of so many is an error.
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
                                        std::uint64_t most_points = kMostPoints);
+/// What a run took of its machine, in a stretch of the time since its program was started: every sample, or
+/// of each bucket of time the mean, the lowest and the highest, where there are more than `points`.
+ablate::v1::ResourcesResponse resources(storage::Database& db, storage::RunId run, std::uint64_t from_ms,
+                                        std::uint64_t to_ms, std::uint32_t points);
 /// What probes found in the model of a run: of all the values, of one all of it.
 ablate::v1::ProbesResponse probes(storage::Database& db, const ablate::v1::ProbesRequest& request);
 /// What to store of what a probe found. Throws: Error{kInvalidArgument} saying what is wrong with it.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -51,6 +53,38 @@ Place place_of(const RunDetail& run) {
                              quoted(fmt::format("cd {} && exec $SHELL", quoted(run.directory()))))};
 }
 
+/// What it took of its machine, as far as that is known: "peak memory 1.2 GiB, …".
+std::string resources_text(const ablate::v1::ResourceUse& use) {
+  std::vector<std::string> facts;
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  if (use.has_peak_memory_bytes()) facts.push_back("peak memory " + format_bytes(use.peak_memory_bytes()));
+  if (use.has_cpu_cores()) facts.push_back(fmt::format("CPU {:.2f} cores on average", use.cpu_cores()));
+  if (use.has_gpu()) facts.push_back(fmt::format("GPU {} on average", percent(use.gpu())));
+  if (use.has_peak_gpu_memory_bytes())
+    facts.push_back("peak GPU memory " + format_bytes(use.peak_gpu_memory_bytes()));
+  if (use.has_data_wait())
+    facts.push_back(fmt::format("waited for data {} of the training", percent(use.data_wait())));
+  return fmt::format("{} ({} sample{})", fmt::join(facts, ", "), use.samples(),
+                     use.samples() == 1 ? "" : "s");
+}
+
+/// The same as numbers; what is not known is null.
+nlohmann::ordered_json json_of(const ablate::v1::ResourceUse& use) {
+  const auto known = [](bool has, auto value) {
+    return has ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+  };
+  return {{"samples", use.samples()},
+          {"seconds", use.seconds()},
+          {"peak_memory_bytes", known(use.has_peak_memory_bytes(), use.peak_memory_bytes())},
+          {"cpu_cores", known(use.has_cpu_cores(), use.cpu_cores())},
+          {"gpu", known(use.has_gpu(), use.gpu())},
+          {"peak_gpu_memory_bytes", known(use.has_peak_gpu_memory_bytes(), use.peak_gpu_memory_bytes())},
+          {"read_bytes", known(use.has_read_bytes(), use.read_bytes())},
+          {"written_bytes", known(use.has_written_bytes(), use.written_bytes())},
+          {"data_wait", known(use.has_data_wait(), use.data_wait())},
+          {"least_free_bytes", known(use.has_least_free_bytes(), use.least_free_bytes())}};
+}
+
 std::string text_of(const RunDetail& run, const Place& place) {
   const auto& summary = run.summary();
   std::string text = fmt::format("run {}: {}, trial {}, attempt {}, worker {} on {}{}\n", summary.id(),
@@ -82,6 +116,7 @@ std::string text_of(const RunDetail& run, const Place& place) {
                       run.log_bytes() == 0
                           ? "empty"
                           : fmt::format("{}: ablate logs {}", format_bytes(run.log_bytes()), summary.id()));
+  if (run.has_resources()) text += "resources    " + resources_text(run.resources()) + "\n";
   heading = "shown by";
   for (const auto& row : summary.rows()) {
     text += fmt::format("{:<13}{}/{}/{}{}\n", heading, row.sweep(), row.row(), row.seed(),
@@ -133,6 +168,7 @@ nlohmann::ordered_json json_of(const RunDetail& run, const Place& place) {
           {"checkpoints", checkpoints},
           {"sources", sources},
           {"log_bytes", run.log_bytes()},
+          {"resources", run.has_resources() ? json_of(run.resources()) : nlohmann::ordered_json()},
           {"sweeps", sweeps},
           {"command", place.command}};
 }
@@ -159,7 +195,7 @@ Run declare_where(CLI::App& app, Context& context) {
 extern const Command kWhereCommand{
     .place = 95,
     .name = "where",
-    .summary = "Where a run's folder, checkpoints and log are, and which sweeps show it",
+    .summary = "Where a run's files are, what it took of its machine, and which sweeps show it",
     .example = "ablate where 17\nablate where msf-sharing/r/0",
     .declare = declare_where,
 };

@@ -530,5 +530,25 @@ TEST_F(FoundOutputTest, TwoLongNamesAreNotCutToOne) {
   EXPECT_THAT(batch.refused_example(), EndsWith("(a name of 201 bytes; a metric's has 200 at most)"));
 }
 
+TEST_F(TrainerOutputTest, AReportOfWaitingForDataIsOfTheTimeSinceTheOneBefore) {
+  const auto reports = [&](double share) {
+    output.read_stdout(fmt::format(R"({{"event":"metric","step":9,"values":{{"time/data":{}}}}})", share) +
+                       "\n");
+    return output.take_data_wait();
+  };
+  clock.advance(Milliseconds{60'000});  // it loads its libraries
+  output.read_stdout("{\"v\":1,\"event\":\"start\",\"total_steps\":10}\n");
+  clock.advance(Milliseconds{2000});
+  const auto first = reports(0.25);
+  EXPECT_EQ(first.of, Seconds{2});
+  EXPECT_EQ(first.waited, Seconds{0.5});
+  clock.advance(Milliseconds{1000});
+  EXPECT_EQ(reports(1).waited, Seconds{1});
+  EXPECT_EQ(reports(1).of, Seconds{0}) << "said at once with the one before: they share their time";
+  clock.advance(Milliseconds{1000});
+  EXPECT_EQ(reports(7).of, Seconds{0}) << "no share";
+  EXPECT_EQ(output.take_data_wait().of, Seconds{0});
+}
+
 }  // namespace
 }  // namespace abl::agent

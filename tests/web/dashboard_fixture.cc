@@ -3,7 +3,8 @@
 // [--watch|--sign-in]]. Says where it is on stdout and then does what each line of stdin tells it: `advance
 // STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `long NAME` (5,000 rows), `lengthen NAME`
 // (its labels and metric names), `print RUN` (colours and a bar to its log), `chatter RUN` (40,000 lines),
-// `grow RUN POINTS`, `crowd NAME ROWS`, `hostile NAME` (its labels), `probe RUN`, `revoke`; ends with stdin.
+// `grow RUN POINTS`, `crowd NAME ROWS`, `hostile NAME` (its labels), `probe RUN`, `sample RUN FROM SECONDS`,
+// `revoke`; ends with stdin.
 // With --sign-in it is served with TLS, and the token "abl_vera" lets vera in until `revoke`, with two open
 // pages. Its heartbeat is quick, so that a test need not wait for a slow one.
 #include <fmt/format.h>
@@ -116,6 +117,13 @@ int serve(const std::vector<std::string>& arguments) {
     if (verb == "probe") {
       const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));
       demo.look_into(run);
+      publish(demo.kSweep, run);
+    }
+    if (verb == "sample") {
+      std::uint32_t from = 0, seconds = 0;
+      words >> from >> seconds;
+      const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));
+      demo.sample(run, from, seconds);
       publish(demo.kSweep, run);
     }
     if (verb == "revoke") {

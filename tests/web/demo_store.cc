@@ -14,6 +14,7 @@
 #include "storage/count_store.h"
 #include "storage/metric_store.h"
 #include "storage/probe_store.h"
+#include "storage/resource_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -448,6 +449,24 @@ void DemoStore::lengthen(const std::string& name) {
                           std::string(300, 'x'), sweep));
   db_.execute(fmt::format("UPDATE sweep_column SET heading = heading || '{}' WHERE sweep_id = {}",
                           std::string(80, 'y'), sweep));
+}
+
+void DemoStore::sample(storage::RunId run, std::uint32_t from, std::uint32_t seconds) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  std::vector<storage::ResourceSample> samples;
+  for (std::uint32_t at = from + 2; at <= from + seconds; at += 2) {
+    storage::ResourceSample sample{.at_ms = at * 1000ULL,
+                                   .over_ms = 2000,
+                                   .cpu_cores = 3 + std::sin(at / 20.0),
+                                   .memory_bytes = 1024 * kMiB + at * kMiB,
+                                   .read_bytes_per_s = at < 60 ? 40.0 * kMiB : 0,
+                                   .written_bytes_per_s = at % 60 == 0 ? 100.0 * kMiB : 0,
+                                   .free_bytes = 200 * 1024 * kMiB};
+    if (run % 2 == 0) sample.gpu = 0.8, sample.gpu_memory_bytes = 20 * 1024 * kMiB;
+    if (at <= 60) sample.data_wait_ms = 500, sample.data_of_ms = 2000;
+    samples.push_back(sample);
+  }
+  storage::ResourceStore{db_}.add(run, samples);
 }
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }

@@ -50,6 +50,10 @@ class DemoStore {
   /// Gives a completed run what probes would find: feature-norms, subspace-similarity, attention(images=2)
   /// with a picture, and code-norms, which finds nothing. The values depend on the run's number.
   void look_into(storage::RunId run);
+  /// Gives a run samples of what it takes of its machine, one every two seconds from `from` on, for so many
+  /// seconds: it computes in waves, its memory grows, and for its first minute it waits for data a quarter of
+  /// the time. Of runs with an even number a GPU is known as well.
+  void sample(storage::RunId run, std::uint32_t from, std::uint32_t seconds);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 

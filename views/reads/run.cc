@@ -6,6 +6,7 @@
 #include "config/document/result_version.h"
 #include "storage/chain_store.h"
 #include "storage/metric_store.h"
+#include "storage/resource_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "views/convert.h"
@@ -71,6 +72,7 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
     if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
   for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
   message.set_environment_json(run.environment_json);
+  if (const auto use = storage::ResourceStore{db}.use(id)) *message.mutable_resources() = resource_use(*use);
   add_sources(db, run, message);
   if (trial.before_mend())
     for (auto& sentence : config::changes_since(trial.identity.result_version,

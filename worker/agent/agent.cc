@@ -98,7 +98,13 @@ Agent::Agent(AgentOptions options, const Clock& clock)
                     }},
       data_cache_{options_.pushed_data, options_.data_limit},
       depot_{options_.scheduler, options_.access},
-      courier_{options_.runs.runs_root, [this](const auto&... load) { return depot_.send(load...); }} {
+      courier_{options_.runs.runs_root, [this](const auto&... load) { return depot_.send(load...); }},
+      sampler_{{.add =
+                    [this](std::uint32_t run, const std::string& token, ablate::v1::ResourceSample sample) {
+                      resources_.add(run, token, std::move(sample), std::chrono::steady_clock::now());
+                    },
+                .end = [this](std::uint32_t run, const std::string& token) { resources_.end(run, token); }},
+               options_.sample_every} {
   auto state = state_.lock();
   for (std::unique_ptr<RunSpool>& found : read_spools(files_)) {
     const std::shared_ptr<RunSpool> spool = std::move(found);
@@ -236,6 +242,7 @@ ablate::v1::Hello Agent::hello() {
     held.sent = held.acknowledged;
   }
   data_due_ = false;
+  resources_.begin_session(std::chrono::steady_clock::now());
   say_data(hello);
   say_health(health_.state(), hello);
   ++state->session;
@@ -254,6 +261,8 @@ std::optional<WorkerMessage> Agent::next() {
       if (!held.fenced) heartbeat.add_runs(id);
     heartbeat.set_draining(!state->stopping.empty());
     if (data_due_.exchange(false)) say_data(heartbeat);
+    for (auto& resources : resources_.take(std::chrono::steady_clock::now()))
+      *heartbeat.add_resources() = std::move(resources);
     say_health(health_.state(), heartbeat);
     return message;
   }

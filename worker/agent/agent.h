@@ -24,6 +24,8 @@
 #include "worker/agent/health.h"
 #include "worker/agent/launch.h"
 #include "worker/agent/parts.h"
+#include "worker/agent/resource_buffer.h"
+#include "worker/agent/resource_sampler.h"
 #include "worker/agent/run.h"
 #include "worker/agent/session.h"
 #include "worker/agent/slots.h"
@@ -48,6 +50,7 @@ struct AgentOptions {
   RunSettings runs;
   Backoff backoff;
   std::optional<std::chrono::steady_clock::time_point> ends{};  ///< it asks its runs to stop then
+  Milliseconds sample_every = ResourceSampler::kShortest;       ///< what young runs take of the machine
   Milliseconds first_probe{1000}, longest_probe{60000};  ///< between two looks at what is wrong with it
 };
 
@@ -122,6 +125,9 @@ class Agent final : private Peer, private RunOwner {
   void append(std::uint32_t run, const ablate::v1::RunBatch& batch) override;
   std::uint64_t backlog(std::uint32_t run) override;
   void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
+  std::unique_ptr<ResourceSampler::Watch> watch(SampledRun run) override {
+    return sampler_.watch(std::move(run));
+  }
   void troubled(const Trouble& trouble) override;
   std::string fault(const ablate::v1::Assign& assign, Asked asked) override;
   std::string fetch(std::uint32_t run, const std::string& sha256, std::uint64_t bytes,
@@ -182,6 +188,8 @@ class Agent final : private Peer, private RunOwner {
   DataCache data_cache_;
   DepotLink depot_;
   Courier courier_;
+  ResourceBuffer resources_;
+  ResourceSampler sampler_;
   std::jthread clerk_;
 };
 

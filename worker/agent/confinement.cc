@@ -268,6 +268,10 @@ void ConfinedRun::end() {
     close_run_folder(*earlier);
 }
 
+std::optional<fs::path> ConfinedRun::group() const {
+  return group_ ? std::optional{group_->folder()} : std::nullopt;
+}
+
 std::string ConfinedRun::limit_met(int signal, const TrainerOutput& output) const {
   const auto& bounds = confinement_.bounds;
   const auto says = [&](std::string_view words) { return output.speaks_of(words); };

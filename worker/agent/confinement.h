@@ -77,6 +77,8 @@ class ConfinedRun {
 
   /// Ends what is left of it and closes its folder. To be called before its slots are free.
   void end();
+  /// Its part of cgroup v2; nothing where there are none.
+  std::optional<std::filesystem::path> group() const;
   /// Which limit a run that failed by this signal (0: none) met, and by which flag; empty: none that is
   /// known.
   std::string limit_met(int signal, const TrainerOutput& output) const;

@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "worker/agent/processes.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
@@ -34,51 +35,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kKillPatience = 10s;  // a process in the middle of a disk access may take long to die
-
-/// What /proc/PID/stat says.
-struct Process {
-  pid_t id = 0, parent = 0, group = 0, session = 0;
-  char state = 0;
-  std::uint64_t start = 0;  ///< clock ticks after the machine's start
-  bool dead() const { return state == 'Z' || state == 'X'; }
-};
-
-std::optional<Process> look_at(pid_t id) {
-  std::string text;
-  try {
-    text = read_file(fmt::format("/proc/{}/stat", id));
-  } catch (const Error&) {
-    return std::nullopt;  // it has gone
-  }
-  const auto name_end = text.rfind(')');  // the name before it may hold anything
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields{text.substr(name_end + 1)};
-  Process process{.id = id};
-  std::string skipped;
-  fields >> process.state >> process.parent >> process.group >> process.session;
-  constexpr int kBetween = 15;  // tty_nr to itrealvalue
-  for (int i = 0; i < kBetween; ++i) fields >> skipped;
-  fields >> process.start;
-  return fields ? std::optional{process} : std::nullopt;
-}
-
-/// The value of a variable that a process was started with; nothing when it has none, or is another user's.
-std::optional<std::string> variable_of(pid_t id, const std::string& name) {
-  std::string text;
-  try {
-    text = read_file(fmt::format("/proc/{}/environ", id));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  const std::string wanted = name + "=";
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\0', start), text.size());
-    if (text.compare(start, wanted.size(), wanted) == 0)
-      return text.substr(start + wanted.size(), end - start - wanted.size());
-    start = end + 1;
-  }
-  return std::nullopt;
-}
 
 /// The machine's start and the container's, in which a process number stands for one process at a time.
 std::string read_boot() {
@@ -137,20 +93,6 @@ bool kill_if_same(const Process& process) {
                       ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0) == 0;
   ::close(handle);
   return killed;
-}
-
-/// All but this one.
-std::vector<Process> all_processes() {
-  std::vector<Process> all;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator{"/proc", failed}) {
-    const std::string name = entry.path().filename();
-    pid_t id = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-    if (error != std::errc{} || end != name.data() + name.size() || id == ::getpid()) continue;
-    if (const auto process = look_at(id)) all.push_back(*process);
-  }
-  return all;
 }
 
 std::vector<Process> left_of(const Kept& kept) {

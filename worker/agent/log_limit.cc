@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint64_t kLongestTail = 1 << 20;  // kept in memory, and well below gRPC's 4 MiB
 
+}  // namespace
+
 std::string size_text(std::uint64_t bytes) {
   if (bytes >= 1 << 20) return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1 << 20));
   return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
 }
-
-}  // namespace
 
 LogLimit::LogLimit(std::uint64_t limit)
     : limit_{limit}, tail_limit_{std::min(kLongestTail, limit / 2)}, head_left_{limit - tail_limit_} {}

@@ -8,6 +8,9 @@
 
 namespace abl::agent {
 
+/// "64 MiB", as people read it.
+std::string size_text(std::uint64_t bytes);
+
 /// Bounds a run's log: its beginning passes as it comes, of what follows the end is kept and passes last,
 /// after a line that says how much was left out between them.
 /// Thread: one.

@@ -13,13 +13,6 @@
 #include "base/error.h"
 
 namespace abl::agent {
-namespace {
-
-/// Between two looks at the clock, and at a child whose end cannot be waited for.
-constexpr std::chrono::milliseconds kLook{50};
-
-}  // namespace
-
 Pipes::Pipes() {
   for (const auto& [read_end, write_end] : {std::pair{&out_, &child_out_}, std::pair{&err_, &child_err_}}) {
     std::array<int, 2> ends{};

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <string_view>
 
 #include "worker/agent/trainer_output.h"
 
 namespace abl::agent {
+
+/// Between two looks at the clock, and at a child whose end cannot be waited for.
+inline constexpr std::chrono::milliseconds kLook{50};
 
 /// The reading ends of a program's stdout and stderr, and the writing ends until it is started. Thread: one.
 class Pipes {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -458,7 +459,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   fail_point(FailPoint::kAfterProgram);
   owner_.starts(assign_.run(), directory_, child->pid());
   pipes.child_has_started();
+  watch_ = owner_.watch(sampled(child->pid()));
   const ChildExit exit = supervise(*child, pipes, output);
+  watch_.reset();
   took_ = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - began);
   const bool left_any = end_rest(directory_);
   if (confined_) confined_->end();
@@ -483,6 +486,14 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   else if (!said && exit.ok() && (left_any || !exit.unheeding || took_ > settings_.brief))
     await_order(settings_.afterthought / 5);  // nothing but the order would say so
   return ended(exit, output);
+}
+
+SampledRun Run::sampled(pid_t program) const {
+  SampledRun run{.run = assign_.run(), .token = assign_.token(), .leader = program, .directory = directory_};
+  for (const Slot& slot : slots_)
+    if (!slot.visible.empty()) run.gpus.push_back(slot.visible);
+  if (confined_) run.group = confined_->group();
+  return run;
 }
 
 /// Its model is trained, and can be looked into later: whatever ended that, a limit, an order or the machine.
@@ -577,6 +588,7 @@ ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& outpu
     const bool printed = pipes.read(output, wake_, child.end_descriptor(), has_to_wait);
     const bool wrote = !has_to_wait && files_->look(output);
     if (printed || wrote || has_to_wait) heard = std::chrono::steady_clock::now();
+    if (watch_) watch_->waited(output.take_data_wait());
     keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();

@@ -21,6 +21,7 @@
 #include "worker/agent/launch.h"
 #include "worker/agent/log_limit.h"
 #include "worker/agent/metrics_file.h"
+#include "worker/agent/resource_sampler.h"
 #include "worker/agent/trainer_output.h"
 #include "worker/agent/trouble.h"
 
@@ -51,6 +52,12 @@ class RunOwner {
   /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
   /// disk is full. Looks, which may take long. Empty: it is not.
   virtual std::string fault(const ablate::v1::Assign& assign, Asked asked) = 0;
+  /// The run's program was started: looks at what it takes of the machine as long as what is returned lives.
+  /// Null: nobody does.
+  virtual std::unique_ptr<ResourceSampler::Watch> watch(SampledRun run) {
+    static_cast<void>(run);
+    return nullptr;
+  }
   /// Fetches a file that the run needs from the scheduler's depot. Returns: why it is not there then, or
   /// empty. Throws: Error of what is not the copy's fault and may pass: kUnavailable where the depot gives no
   /// answer; of the worker's disk.
@@ -119,6 +126,7 @@ class Run {
   ChildExit supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output);
   bool held_back(bool stopping);
   void say_last_checkpoint(const ablate::v1::RunEnded& how, TrainerOutput& output);
+  SampledRun sampled(pid_t program) const;
   void keep_if_due(TrainerOutput& output);
   void keep(TrainerOutput& output);
   std::string fetch_file(const std::string& sha256, std::uint64_t bytes, const std::filesystem::path& file);
@@ -147,9 +155,10 @@ class Run {
   Guarded<Orders> orders_;
   const Milliseconds grace_;
   std::filesystem::path directory_;
-  DataCache::Held data_;                 ///< of a data set that was pushed
-  std::optional<ConfinedRun> confined_;  ///< of a command that is started
-  std::optional<CommandFiles> files_;    ///< of its program
+  DataCache::Held data_;                           ///< of a data set that was pushed
+  std::optional<ConfinedRun> confined_;            ///< of a command that is started
+  std::unique_ptr<ResourceSampler::Watch> watch_;  ///< of its program
+  std::optional<CommandFiles> files_;              ///< of its program
   LogLimit log_;
   std::optional<MetricsFile> metrics_file_;  ///< from the start of the program on
   ablate::v1::RunBatch unkept_;              ///< what the owner could not keep

@@ -45,6 +45,7 @@ class RunGroup {
 
   /// A descriptor: who writes "0" to it enters the group.
   int entrance() const { return entrance_; }
+  const std::filesystem::path& folder() const { return folder_; }
   /// Kills what is in it, waits until nothing is, and removes it.
   void end();
   /// Which bounds it met, known when it has ended.

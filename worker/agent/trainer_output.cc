@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "protocol/events.h"
+#include "protocol/metrics.h"
 #include "protocol/number.h"
 #include "protocol/probe_results.h"
 #include "worker/agent/found_probes.h"
@@ -111,7 +112,7 @@ class TrainerOutput::Finds final : public metrics::Found {
 };
 
 TrainerOutput::TrainerOutput(RunFacts facts, const Clock& clock)
-    : facts_{std::move(facts)}, clock_{clock}, highest_step_{facts_.resume_step} {
+    : facts_{std::move(facts)}, clock_{clock}, highest_step_{facts_.resume_step}, reported_{clock.steady()} {
   if (!facts_.sources.empty())
     finder_ = std::make_unique<metrics::Finder>(facts_.sources, facts_.directory, facts_.resume_step);
 }
@@ -163,6 +164,7 @@ void TrainerOutput::note(std::string_view text) {
 
 void TrainerOutput::launched(Time when) {
   batch_.set_launched_ms(when.time_since_epoch().count());
+  reported_ = clock_.steady();
   grow(1);
 }
 
@@ -306,12 +308,24 @@ void TrainerOutput::take(const protocol::Start& start) {
   started.set_directory(facts_.directory);
   begin(false);
   *batch_.mutable_started() = std::move(started);
+  reported_ = clock_.steady();
 }
 
 void TrainerOutput::take(const protocol::Metric& metric) {
   begin(metric.step > facts_.resume_step);
-  for (const auto& [name, value] : metric.values)
+  for (const auto& [name, value] : metric.values) {
     add_point(name, static_cast<std::uint32_t>(metric.step), value);
+    if (name == protocol::metric::kTimeData) note_data_wait(value);
+  }
+}
+
+/// Several points that are said at once share the time since those before them, and so their share of it.
+void TrainerOutput::note_data_wait(double share) {
+  if (!(share >= 0 && share <= 1)) return;
+  const Time now = clock_.steady();
+  const Seconds of = std::max(Milliseconds{0}, now - std::exchange(reported_, now));
+  data_wait_.waited += share * of;
+  data_wait_.of += of;
 }
 
 void TrainerOutput::take(const protocol::Checkpoint& said) {

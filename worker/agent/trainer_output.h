@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
@@ -45,6 +46,11 @@ struct TrainerEnd {
   std::optional<protocol::FailureClass> failure{};  ///< whose it is, in its own words
 };
 
+/// For how long a trainer has waited for its data, of the training that its reports speak of.
+struct DataWait {
+  Seconds waited{}, of{};
+};
+
 /// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
 /// else as log. A line that looks like an event and cannot be understood is kept as log, followed by the
 /// reason; those of metrics are counted, since numbers are missing then. Where the sweep file says so,
@@ -77,6 +83,9 @@ class TrainerOutput {
   bool has_more() const { return !probes_.empty(); }
   /// Brings the next of that into the batch, if it has none. After a batch was taken care of.
   void read_more();
+  /// What it has reported since the last call of how long it waited for its data (the metric time/data): each
+  /// report is of the time since the one before.
+  DataWait take_data_wait() { return std::exchange(data_wait_, {}); }
   /// Its program said that it has trained its model.
   bool trained() const { return trained_; }
   /// The run's last batch: what is left, and how it ended.
@@ -124,6 +133,7 @@ class TrainerOutput {
   void look_for_metrics(protocol::MetricSource::Stream stream, std::string_view bytes);
   void begin_found(std::uint32_t step);
   void add_point(const std::string& name, std::uint32_t step, double value);
+  void note_data_wait(double share);
   void grow(std::size_t bytes);
 
   RunFacts facts_;
@@ -143,6 +153,8 @@ class TrainerOutput {
   LastLines last_;               ///< of the log
   std::string log_end_;
   std::string not_finite_;
+  DataWait data_wait_;
+  Time reported_;  ///< by the steady clock: the last report of that, or the begin of the training
   std::optional<TrainerEnd> end_;
 };
 

@@ -163,6 +163,7 @@ export class Chart {
       if (line.band && !logY) look(line.x, line.band.low);
     }
     if (low > high) return logY ? [0.1, 1] : [0, 1];
+    if (this.shown.plot.zero && !logY && low >= 0) return [0, high > 0 ? high * 1.06 : 1];
     if (logY)
       return low < high ? [low / (high / low) ** 0.04, high * (high / low) ** 0.04] : [low / 2, high * 2];
     if (low === high) return [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];

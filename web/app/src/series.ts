@@ -71,6 +71,10 @@ export interface Line extends Track {
 
 export interface Plot {
   axis: AxisKind;
+  /** Of its values, where they have one. */
+  unit?: string;
+  /** The y axis begins at 0: of what is an amount. */
+  zero?: boolean;
   lines: Line[];
 }
 
@@ -239,7 +243,7 @@ export function valueAt(line: Line, index: number): string {
   if (typeof value === "number") {
     const low = line.band?.low[index];
     const high = line.band?.high[index];
-    if (!line.n) return plain(value);
+    if (!line.n) return line.band ? spreadText(value, low, high, line.band.spread) : plain(value);
     return `${spreadText(value, low, high, line.band?.spread)}, n ${line.n[index]}`;
   }
   const x = line.x[index]!;

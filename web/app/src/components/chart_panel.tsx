@@ -119,7 +119,7 @@ export function ChartPanel({ title, plot, sync, hidden = kNone, ownKey = false, 
               <span class="chart-key-name" title={line.label}>
                 {line.label}
               </span>
-              <span class="num">{newest(line)}</span>
+              <span class="num">{withUnit(newest(line), plot)}</span>
             </li>
           ))}
         </ul>
@@ -129,6 +129,8 @@ export function ChartPanel({ title, plot, sync, hidden = kNone, ownKey = false, 
     </figure>
   );
 }
+
+const withUnit = (text: string, { unit }: Plot): string => (unit && text !== "–" ? `${text} ${unit}` : text);
 
 function newest(line: Line): string {
   const end = lastOf(line);
@@ -149,7 +151,7 @@ function exact(value: number): string {
 function NearList({ near, plot, onLeft }: { near: Near[]; plot: Plot; onLeft: boolean }) {
   const value = ({ line, index, raw }: Near): string => {
     const here = line.values[index];
-    if (typeof here !== "number" || line.n) return valueAt(line, index);
+    if (typeof here !== "number" || line.n || line.band) return valueAt(line, index);
     if (!line.raw) return exact(here);
     return typeof raw === "number" ? `${exact(here)}, raw ${exact(raw)}` : exact(here);
   };
@@ -164,7 +166,7 @@ function NearList({ near, plot, onLeft }: { near: Near[]; plot: Plot; onLeft: bo
         <li key={each.line.label}>
           <Swatch look={each.line.look} />
           <span class="chart-key-name">{each.line.label}</span>
-          <span class="num">{value(each)}</span>
+          <span class="num">{withUnit(value(each), plot)}</span>
           <span class="num muted">{place(each)}</span>
         </li>
       ))}
@@ -247,7 +249,7 @@ function sentence(title: string, plot: Plot, lines: Line[]): string {
     const end = lastOf(line);
     const mean = line.n ? ` (mean of ${line.runs})` : "";
     const lost = line.breaks[0] ? `, ${breakText(line.breaks[0])}` : "";
-    return `${line.label} ${plain(end?.value)}${mean}${lost}`;
+    return `${line.label} ${withUnit(plain(end?.value), plot)}${mean}${lost}`;
   });
   const over = plot.axis === "step" ? plural(last, "optimiser step") : kAxes[plot.axis].at(last);
   return `Line chart of ${title} over ${over}, ${plural(lines.length, "line")}; newest values: ${ends.join("; ")}.`;

@@ -29,7 +29,7 @@ const cell = (value: number | null | undefined): string => (typeof value === "nu
 export function csvOf(metric: string, plot: Plot, lines: Line[], zoom: Zoom | undefined): string {
   const axis = plot.axis === "step" ? [] : [kAxes[plot.axis].unit];
   const smooth = lines.some((line) => line.raw);
-  const spread = lines.some((line) => line.n);
+  const spread = lines.some((line) => line.n ?? line.band);
   const head = ["metric", "line", "step", ...axis, "value", ...(smooth ? ["smoothed"] : [])];
   const rows = [[...head, ...(spread ? ["low", "high", "n"] : [])]];
   for (const line of lines) {

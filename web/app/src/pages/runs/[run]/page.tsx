@@ -10,6 +10,7 @@ import { comparePath, Link, rowPath, sweepPath } from "../../../router";
 import { RunActions } from "./actions";
 import { RunCurves } from "./curves";
 import { Probes } from "./probes";
+import { Resources } from "./resources";
 import { Attempts, Checkpoints, MetricTable } from "./tables";
 import { Json } from "./json";
 import { Log } from "./log";
@@ -67,6 +68,7 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
         <RunCurves run={run} />
         <MetricTable metrics={detail.summary.metrics} />
       </section>
+      <Resources run={run} state={detail.summary.state} />
       <Probes
         run={run}
         of={probes}
