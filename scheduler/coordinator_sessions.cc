@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/dispatch.h"
-#include "scheduler/resource_reports.h"
 #include "scheduler/status.h"
 #include "storage/part_store.h"
 #include "storage/queue_store.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/resource_reports.h"
+#include "scheduler/run_reports.h"
 
 #include <cmath>
 #include <optional>

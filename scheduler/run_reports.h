@@ -11,6 +11,7 @@
 #include "protocol/failure.h"
 #include "scheduler/placement.h"
 #include "storage/breaker_store.h"
+#include "storage/change.h"
 #include "storage/database.h"
 #include "storage/types.h"
 
@@ -88,5 +89,13 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
 /// Ends the runs whose leases ran out: their trials go back to the queue. Their workers are told nothing: one
 /// that comes back while nobody has the trial goes on with it.
 std::vector<Reported> expire(storage::Database& db, Moment now);
+
+/// Stores what a worker's heartbeat says of what its runs take of their machine, also of those that have
+/// ended. What is of no run of this worker, or of another results file, is left out, and so is a sample with
+/// a number that no machine has: samples are no part of a result, and none is worth a heartbeat. To be called
+/// in one job of the writer. Returns: what changed, for those who watch it.
+std::vector<storage::Change> store_resources(
+    storage::Database& db, const std::string& worker,
+    const google::protobuf::RepeatedPtrField<ablate::v1::RunResources>& resources);
 
 }  // namespace abl::scheduler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent/nvml.h"
+#include "worker/agent/resource_sampler.h"
 
 #include <gtest/gtest.h>
 

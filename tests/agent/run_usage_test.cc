@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What real processes take, as it is counted while they run and after they have ended.
-#include "worker/agent/run_usage.h"
+#include "worker/agent/processes.h"
 
 #include <fcntl.h>
 #include <signal.h>

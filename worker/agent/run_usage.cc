@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent/run_usage.h"
+#include "worker/agent/processes.h"
 
 #include <unistd.h>
 
