@@ -26,7 +26,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       runs_{coordinator_, *reads_, feed_},
       workers_{coordinator_, *reads_},
       worker_link_{coordinator_, access_},
-      access_service_{*writer_, clock, access_},
+      access_service_{*writer_, *reads_, clock, access_},
       depot_{std::make_unique<DepotService>(beside(options.store, options.depot), options.store, clock,
                                             access_, coordinator_)} {
   coordinator_.serve_depot([this](ablate::v1::Assign& assign) { depot_->mark(assign); },
