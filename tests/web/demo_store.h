@@ -50,6 +50,9 @@ class DemoStore {
   /// Gives a completed run what probes would find: feature-norms, subspace-similarity, attention(images=2)
   /// with a picture, and code-norms, which finds nothing. The values depend on the run's number.
   void look_into(storage::RunId run);
+  /// Gives a sweep two further revisions of its file, as if ann and bob had extended it: in the second one
+  /// label is another, the third has 10,000 comments more and no line feed at its end.
+  void extend(const std::string& name);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 
