@@ -18,6 +18,7 @@ import { BrushChip, brushedBy } from "./charts/brush_chip";
 import { Frame } from "./charts/frame";
 import { Charts } from "./charts/section";
 import { Curves } from "./curves";
+import { FileSection } from "./file/section";
 import { ProvenanceSection } from "./provenance";
 import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
@@ -93,10 +94,7 @@ function SweepPage({ name }: { name: string }) {
               row={row}
             />
           </section>
-          <details class="source">
-            <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>
-            <pre tabIndex={0}>{detail.data.text}</pre>
-          </details>
+          <FileSection sweep={detail.data} />
           <ProvenanceSection sweep={name} />
         </>
       )}
