@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "printing/selection.h"
 #include "printing/table.h"
@@ -120,6 +122,29 @@ TEST_F(ServerTest, PrintsWhatIsChosenOfATable) {
   views::add_statistics(whole);
   EXPECT_EQ(get(address + "?statistics=1").body,
             printing::render_table(whole, printing::TableFormat::kText) + printing::statistics_text(whole));
+}
+
+TEST_F(ServerTest, PrintsTheRowsThatStandSomewhere) {
+  const std::string address = "/api/v1/sweeps/msf-sharing/printed?format=csv&places=";
+  auto table = views::table(demo_->db(), DemoStore::kSweep);
+  const auto csv = [&](std::set<std::string> only) {
+    auto some = table;
+    printing::select(some, {.only = std::move(only)});
+    return printing::render_table(some, printing::TableFormat::kCsv);
+  };
+  const auto id = [&](int place) { return table.rows(place).id(); };
+  EXPECT_EQ(get(address + "1-2,5").body, csv({id(1), id(2), id(5)}));
+  EXPECT_EQ(get(address).body, csv({})) << "the brush keeps none";
+  EXPECT_EQ(get(address + "0-6&complete=1").body,
+            get("/api/v1/sweeps/msf-sharing/printed?format=csv&complete=1").body);
+  std::uint32_t digest = 2'166'136'261;
+  for (const char byte : id(0) + "\n" + id(3) + "\n")
+    digest = (digest ^ std::uint32_t{static_cast<unsigned char>(byte)}) * 16'777'619u;
+  EXPECT_EQ(get(address + fmt::format("0,3&ids={:08x}", digest)).body, csv({id(0), id(3)}));
+  expect_error(get(address + fmt::format("0,4&ids={:08x}", digest)), 400, "INVALID_ARGUMENT",
+               "has other rows at these places now");
+  for (const char* wrong : {"7", "0-7", "2,1", "1,1", "3-2", ",", "1,", "a", "-1", "1;2", "99999999999"})
+    expect_error(get(address + wrong), 400, "INVALID_ARGUMENT", "places: expected");
 }
 
 TEST_F(ServerTest, AnswersTheFileOfARevision) {

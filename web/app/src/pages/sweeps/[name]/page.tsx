@@ -138,7 +138,7 @@ function TableAndCharts({ sweep, table, detail, looks }: OfTable) {
     [part, known.rows],
   );
   const brushed = useMemo(() => brushedBy(frame, brushes), [frame, brushes]);
-  const choice = useMemo(() => ({ ...chosen, only: brushed?.ids }), [chosen, brushed]);
+  const choice = useMemo(() => ({ ...chosen, only: brushed?.ids, kept: brushed?.kept }), [chosen, brushed]);
   return (
     <>
       <section aria-labelledby="table-heading">
