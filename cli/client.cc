@@ -39,7 +39,8 @@ Client::Client(std::string address, access::ClientAccess access)
       runs_{ablate::v1::Runs::NewStub(channel_)},
       workers_{ablate::v1::Workers::NewStub(channel_)},
       access_service_{ablate::v1::Access::NewStub(channel_)},
-      depot_{ablate::v1::Depot::NewStub(channel_)} {}
+      depot_{ablate::v1::Depot::NewStub(channel_)},
+      keeping_{ablate::v1::Keeping::NewStub(channel_)} {}
 
 Client::Client(const Context& context) : Client{context.scheduler()} {
   context_ = &context;

@@ -10,6 +10,7 @@
 
 #include "ablate/v1/access.grpc.pb.h"
 #include "ablate/v1/depot.grpc.pb.h"
+#include "ablate/v1/retention.grpc.pb.h"
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
@@ -90,6 +91,7 @@ class Client {
   std::unique_ptr<ablate::v1::Workers::Stub> workers_;
   std::unique_ptr<ablate::v1::Access::Stub> access_service_;
   std::unique_ptr<ablate::v1::Depot::Stub> depot_;
+  std::unique_ptr<ablate::v1::Keeping::Stub> keeping_;
 };
 
 template <>
@@ -112,6 +114,10 @@ inline ablate::v1::Access::Stub& Client::stub() {
 template <>
 inline ablate::v1::Depot::Stub& Client::stub() {
   return *depot_;
+}
+template <>
+inline ablate::v1::Keeping::Stub& Client::stub() {
+  return *keeping_;
 }
 
 /// Why no scheduler answers at an address, in one line with what to do. Takes some seconds at most.

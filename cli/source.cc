@@ -110,12 +110,18 @@ class SchedulerSource final : public Source {
   GetMetricsResponse metrics(std::uint32_t run) override {
     return client_.call(&Runs::Stub::GetMetrics, metrics_request(run));
   }
+  SweepText sweep_text(const std::string& sweep, std::uint32_t revision) override {
+    auto request = named<SweepTextRequest>(sweep);
+    request.set_revision(revision);
+    return client_.call(&Sweeps::Stub::GetSweepText, request);
+  }
   ProvenanceResponse provenance(const std::string& sweep) override {
     return client_.call(&Sweeps::Stub::GetProvenance, named<SweepRequest>(sweep));
   }
   TuningResponse tuning(const std::string& sweep) override {
     return client_.call(&Sweeps::Stub::GetTuning, named<SweepRequest>(sweep));
   }
+  Retention retention() override { return client_.call(&Keeping::Stub::GetRetention, RetentionRequest{}); }
   WhyResponse why(const WhyRequest& request) override { return client_.call(&Runs::Stub::Why, request, 60s); }
   CompareResponse compare(const CompareRequest& request) override {
     return client_.call(&Runs::Stub::Compare, request, 60s);
@@ -187,8 +193,12 @@ class StoreSource final : public Source {
 
   RunDetail run(std::uint32_t run) override { return views::run_detail(db_, run); }
   GetMetricsResponse metrics(std::uint32_t run) override { return views::metrics(db_, metrics_request(run)); }
+  SweepText sweep_text(const std::string& sweep, std::uint32_t revision) override {
+    return views::sweep_text(db_, sweep, revision);
+  }
   ProvenanceResponse provenance(const std::string& sweep) override { return views::provenance(db_, sweep); }
   TuningResponse tuning(const std::string& sweep) override { return views::tuning(db_, sweep); }
+  Retention retention() override { return views::retention(db_, file_); }
   WhyResponse why(const WhyRequest& request) override { return views::why(db_, request); }
   CompareResponse compare(const CompareRequest& request) override { return views::compare(db_, request); }
   ProbesResponse probes(const ProbesRequest& request) override { return views::probes(db_, request); }

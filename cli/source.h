@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "ablate/v1/retention.pb.h"
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "ablate/v1/workers.pb.h"
@@ -37,9 +38,12 @@ class Source {
   virtual ablate::v1::RunDetail run(std::uint32_t run) = 0;
   /// Every point of every metric of a run.
   virtual ablate::v1::GetMetricsResponse metrics(std::uint32_t run) = 0;
+  /// The file of a sweep in one of its revisions; 0: the newest.
+  virtual ablate::v1::SweepText sweep_text(const std::string& sweep, std::uint32_t revision) = 0;
   virtual ablate::v1::ProvenanceResponse provenance(const std::string& sweep) = 0;
   /// Throws: Error{kFailedPrecondition} for a sweep without tune and search.
   virtual ablate::v1::TuningResponse tuning(const std::string& sweep) = 0;
+  virtual ablate::v1::Retention retention() = 0;
   virtual ablate::v1::WhyResponse why(const ablate::v1::WhyRequest& request) = 0;
   virtual ablate::v1::CompareResponse compare(const ablate::v1::CompareRequest& request) = 0;
   virtual ablate::v1::ProbesResponse probes(const ablate::v1::ProbesRequest& request) = 0;

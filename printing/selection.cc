@@ -183,6 +183,11 @@ void leave_out(Table& table, const std::vector<std::string>& names) {
 
 void select(Table& table, const Selection& selection) {
   if (!selection.sort.empty()) sort(table, selection.sort);
+  if (const auto& only = selection.only)
+    keep_rows(table, [&](const TableRow& row) {
+      return only->contains(row.id()) ||
+             std::ranges::any_of(row.cells(), [&](const Cell& cell) { return only->contains(cell.row()); });
+    });
   if (selection.complete) keep_rows(table, [&](const TableRow& row) { return is_complete(table, row); });
   if (const auto words = words_in(selection.find); !words.empty())
     keep_rows(table, [&](const TableRow& row) { return has_words(table, row, words); });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Selection {
   std::vector<std::string> without;  ///< columns that are left out, by name
   bool complete = false;             ///< only rows that have all of their values
   std::string find;                  ///< only rows with each of these words in id, label, group or a setting
+  /// Only rows of these ids, and lines of a pivoted table that have one of them; nothing: all.
+  std::optional<std::set<std::string>> only{};
 };
 
 /// Removes what is not chosen, and sorts the rest. Comparisons, best values and notes stay those of the whole

@@ -19,6 +19,8 @@
 #include "ablate/v1/access.grpc.pb.h"
 #include "access/token.h"
 #include "base/clock.h"
+#include "scheduler/lane.h"
+#include "storage/read_pool.h"
 #include "storage/token_store.h"
 #include "storage/writer.h"
 
@@ -131,11 +133,11 @@ class AccessControl {
   std::atomic<int> refusals_waiting_{0};  // lines that are not stored yet: bounded, whoever knocks how often
 };
 
-/// Tokens and the audit, over gRPC.
+/// Tokens and the audit, over gRPC: changes are the writer's, lists come from the pool.
 class AccessService final : public ablate::v1::Access::CallbackService {
  public:
-  AccessService(storage::Writer& writer, const Clock& clock, AccessControl& control)
-      : writer_{writer}, clock_{clock}, control_{control} {}
+  AccessService(storage::Writer& writer, storage::ReadPool& pool, const Clock& clock, AccessControl& control)
+      : writer_{writer}, pool_{pool}, slow_{pool, 1}, clock_{clock}, control_{control} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -148,6 +150,8 @@ class AccessService final : public ablate::v1::Access::CallbackService {
 
  private:
   storage::Writer& writer_;
+  storage::ReadPool& pool_;
+  Lane slow_;  // the lists: whoever asks for many at once leaves threads of the pool to others
   const Clock& clock_;
   AccessControl& control_;
 };

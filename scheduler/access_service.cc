@@ -8,6 +8,7 @@
 #include "base/enum_names.h"
 #include "base/error.h"
 #include "scheduler/access_control.h"
+#include "scheduler/slow_answer.h"
 #include "scheduler/status.h"
 #include "views/convert.h"
 
@@ -125,17 +126,13 @@ grpc::ServerUnaryReactor* AccessService::CreateToken(Context* context,
       [this, token] { control_.follow_added(*token); });
 }
 
-grpc::ServerUnaryReactor* AccessService::ListTokens(Context* context, const ablate::v1::ListTokensRequest*,
+grpc::ServerUnaryReactor* AccessService::ListTokens(Context*, const ablate::v1::ListTokensRequest*,
                                                     ablate::v1::ListTokensResponse* response) {
-  return after_commit(
-      context, writer_, response,
-      [now = clock_.now()](storage::Database& db) {
-        ablate::v1::ListTokensResponse list;
-        for (const storage::TokenRecord& token : TokenStore{db}.list())
-          *list.add_tokens() = to_proto(token, now);
-        return list;
-      },
-      [] {});
+  return slow_answer(pool_, slow_, response, [now = clock_.now()](storage::Database& db) {
+    ablate::v1::ListTokensResponse list;
+    for (const storage::TokenRecord& token : TokenStore{db}.list()) *list.add_tokens() = to_proto(token, now);
+    return list;
+  });
 }
 
 grpc::ServerUnaryReactor* AccessService::RevokeToken(Context* context,
@@ -181,8 +178,7 @@ grpc::ServerUnaryReactor* AccessService::Join(Context* context, const ablate::v1
       });
 }
 
-grpc::ServerUnaryReactor* AccessService::ListAudit(Context* context,
-                                                   const ablate::v1::ListAuditRequest* request,
+grpc::ServerUnaryReactor* AccessService::ListAudit(Context*, const ablate::v1::ListAuditRequest* request,
                                                    ablate::v1::ListAuditResponse* response) {
   constexpr std::uint32_t kUsual = 100, kMost = 10'000;
   const std::uint32_t most = std::min(request->most() == 0 ? kUsual : request->most(), kMost);
@@ -191,23 +187,25 @@ grpc::ServerUnaryReactor* AccessService::ListAudit(Context* context,
       .before = static_cast<std::int64_t>(std::min<std::uint64_t>(request->before(), kNewest)),
       .who = request->who(),
       .what = request->what()};
-  return after_commit(
-      context, writer_, response,
-      [most, filter](storage::Database& db) {
-        ablate::v1::ListAuditResponse list;
-        for (const storage::AuditLine& line : TokenStore{db}.audit(most, filter)) {
-          auto* message = list.add_lines();
-          *message->mutable_time() = views::to_proto(line.time);
-          message->set_token(line.token);
-          message->set_who(line.who);
-          message->set_what(line.what);
-          message->set_target(line.target);
-          message->set_outcome(line.outcome);
-          message->set_key(static_cast<std::uint64_t>(line.key));
-        }
-        return list;
-      },
-      [] {});
+  auto read = [most, filter](storage::Database& db) {
+    ablate::v1::ListAuditResponse list;
+    for (const storage::AuditLine& line : TokenStore{db}.audit(most, filter)) {
+      auto* message = list.add_lines();
+      *message->mutable_time() = views::to_proto(line.time);
+      message->set_token(line.token);
+      message->set_who(line.who);
+      message->set_what(line.what);
+      message->set_target(line.target);
+      message->set_outcome(line.outcome);
+      message->set_key(static_cast<std::uint64_t>(line.key));
+    }
+    return list;
+  };
+  auto* reactor = new SlowAnswer<ablate::v1::ListAuditResponse, decltype(read)>(pool_, response, read);
+  // A line is on its way to the writer when what it tells of is answered: who then asks finds it here.
+  const auto begin = [this, reactor](std::exception_ptr) { reactor->start(slow_); };
+  if (!status_of([&] { writer_.post([](storage::Database&) {}, begin); }).ok()) begin(nullptr);
+  return reactor;
 }
 
 }  // namespace abl::scheduler

@@ -26,7 +26,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       runs_{coordinator_, *reads_, feed_},
       workers_{coordinator_, *reads_},
       worker_link_{coordinator_, access_},
-      access_service_{*writer_, clock, access_},
+      access_service_{*writer_, *reads_, clock, access_},
+      keeping_{*reads_, [this] { return other_places(); }},
       depot_{std::make_unique<DepotService>(beside(options.store, options.depot), options.store, clock,
                                             access_, coordinator_)} {
   coordinator_.serve_depot([this](ablate::v1::Assign& assign) { depot_->mark(assign); },
@@ -51,9 +52,15 @@ Scheduler::~Scheduler() {
   writer_.reset();  // finishes what was posted, with callbacks into the coordinator
 }
 
+std::vector<ablate::v1::KeptPlace> Scheduler::other_places() const {
+  std::vector<ablate::v1::KeptPlace> places{kept_in(depot_->depot(), depot_->pushed())};
+  if (autoscaler_) places.push_back(kept_of_pilots());
+  return places;
+}
+
 void Scheduler::register_services(grpc::ServerBuilder& builder) {
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &sweeps_, &runs_, &workers_, &worker_link_, &access_service_, depot_.get()})
+           &sweeps_, &runs_, &workers_, &worker_link_, &access_service_, &keeping_, depot_.get()})
     builder.RegisterService(service);
 }
 

@@ -52,6 +52,8 @@ class Scheduler {
   DepotService& depot() { return *depot_; }
   std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
+  /// Where more is kept than in the store. Thread: any.
+  std::vector<ablate::v1::KeptPlace> other_places() const;
   views::TableCache& tables() { return *tables_; }
   /// From now on the fleet file's queues get workers.
   void start_fleet() {
@@ -73,6 +75,7 @@ class Scheduler {
   WorkersService workers_;
   WorkerLinkService worker_link_;
   AccessService access_service_;
+  KeepingService keeping_;
   std::unique_ptr<DepotService> depot_;
   std::unique_ptr<Remover> remover_;
   std::unique_ptr<Autoscaler> autoscaler_;

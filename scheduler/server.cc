@@ -423,6 +423,7 @@ class SchedulerServer::Impl {
                              .certificate = certificate_,
                              .doorkeeper = certificate_ ? &door_ : nullptr,
                              .actions = &actions_,
+                             .others = [this] { return scheduler_.other_places(); },
                              .limits = {.event_streams_of_one = options.pages_each}});
       scheduler_.access().set_dashboard(web_->url());
       scheduler_.access().when_one_ends([this] { web_->look_who_is_there(); });

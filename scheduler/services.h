@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ablate/v1/retention.grpc.pb.h"
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
@@ -8,10 +9,12 @@
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
+#include "scheduler/depot.h"
 #include "scheduler/lane.h"
 #include "scheduler/watch_hub.h"
 #include "storage/read_pool.h"
 #include "views/table_cache.h"
+#include "views/views.h"
 
 namespace abl::scheduler {
 
@@ -86,6 +89,7 @@ class SweepsService final
   Unary* AnnotateSweep(Context*, const ablate::v1::AnnotateSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* GetProvenance(Context*, const ablate::v1::SweepRequest*, ablate::v1::ProvenanceResponse*) override;
   Unary* GetTuning(Context*, const ablate::v1::SweepRequest*, ablate::v1::TuningResponse*) override;
+  Unary* GetSweepText(Context*, const ablate::v1::SweepTextRequest*, ablate::v1::SweepText*) override;
 
   std::size_t watchers() { return watched_.readers(); }
 
@@ -130,6 +134,25 @@ class WorkersService final : public ablate::v1::Workers::CallbackService {
   Coordinator& coordinator_;
   storage::ReadPool& pool_;
   Autoscaler* autoscaler_ = nullptr;
+};
+
+/// What the depot keeps for how long.
+ablate::v1::KeptPlace kept_in(const Depot& depot, const PushedData& pushed);
+/// And what the fleet's launchers leave behind.
+ablate::v1::KeptPlace kept_of_pilots();
+
+/// What is kept, and for how long.
+class KeepingService final : public ablate::v1::Keeping::CallbackService {
+ public:
+  KeepingService(storage::ReadPool& pool, views::OtherPlaces others)
+      : pool_{pool}, others_{std::move(others)} {}
+  grpc::ServerUnaryReactor* GetRetention(grpc::CallbackServerContext* context,
+                                         const ablate::v1::RetentionRequest* request,
+                                         ablate::v1::Retention* response) override;
+
+ private:
+  storage::ReadPool& pool_;
+  const views::OtherPlaces others_;
 };
 
 }  // namespace abl::scheduler

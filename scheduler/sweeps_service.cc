@@ -395,6 +395,13 @@ grpc::ServerUnaryReactor* SweepsService::GetProvenance(Context*, const ablate::v
                 [request](storage::Database& db) { return views::provenance(db, request->sweep()); });
 }
 
+grpc::ServerUnaryReactor* SweepsService::GetSweepText(Context*, const ablate::v1::SweepTextRequest* request,
+                                                      ablate::v1::SweepText* response) {
+  return slow_answer(pool_, slow_, response, [request](storage::Database& db) {
+    return views::sweep_text(db, request->sweep(), request->revision());
+  });
+}
+
 grpc::ServerUnaryReactor* SweepsService::GetTuning(Context*, const ablate::v1::SweepRequest* request,
                                                    ablate::v1::TuningResponse* response) {
   return answer(pool_, response,

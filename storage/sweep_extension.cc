@@ -13,6 +13,18 @@
 namespace abl::storage {
 namespace {
 
+/// Columns in the order of the queries of SweepStore::revisions and text_of.
+SweepRevision revision_of(const Statement& row) {
+  return {.revision = static_cast<std::uint32_t>(row.integer(0)),
+          .time = row.time(1),
+          .author = row.text(2),
+          .file = row.text(3),
+          .text_sha256 = sha256_hex(row.text(4)),
+          .changes_json = row.text(5),
+          .new_trials = static_cast<std::uint32_t>(row.integer(6)),
+          .former_trials = static_cast<std::uint32_t>(row.integer(7))};
+}
+
 void insert_revision(Database& db, SweepId sweep, std::uint32_t revision, Time time,
                      const std::string& author, const std::string& changes, const Extended& result) {
   db.prepared(R"sql(
@@ -209,16 +221,28 @@ std::vector<SweepRevision> SweepStore::revisions(SweepId sweep) const {
       .prepared(R"sql(SELECT revision, time_ms, author, file, text, changes, new_trials, former_trials
                       FROM sweep_revision WHERE sweep_id = :sweep ORDER BY revision)sql")
       .bind(":sweep", sweep)
-      .all([](const Statement& row) {
-        return SweepRevision{.revision = static_cast<std::uint32_t>(row.integer(0)),
-                             .time = row.time(1),
-                             .author = row.text(2),
-                             .file = row.text(3),
-                             .text_sha256 = sha256_hex(row.text(4)),
-                             .changes_json = row.text(5),
-                             .new_trials = static_cast<std::uint32_t>(row.integer(6)),
-                             .former_trials = static_cast<std::uint32_t>(row.integer(7))};
-      });
+      .all(revision_of);
+}
+
+std::optional<RevisionText> SweepStore::text_of(const SweepRecord& sweep, std::uint32_t revision) const {
+  if (revision == 0) revision = sweep.revision;
+  const auto stored =
+      db_.prepared(R"sql(SELECT revision, time_ms, author, file, text, changes, new_trials, former_trials
+                         FROM sweep_revision WHERE sweep_id = :sweep AND revision = :revision)sql")
+          .bind(":sweep", sweep.id)
+          .bind(":revision", revision)
+          .one([](const Statement& row) {
+            return RevisionText{revision_of(row), row.text(4)};
+          });
+  if (stored || revision != sweep.revision) return stored;
+  std::string own = text(sweep.id);
+  return RevisionText{{.revision = revision,
+                       .time = sweep.created,
+                       .author = sweep.owner,
+                       .file = sweep.file,
+                       .text_sha256 = sha256_hex(own),
+                       .changes_json = "[]"},
+                      std::move(own)};
 }
 
 std::vector<FormerTrial> SweepStore::former(SweepId sweep, std::uint32_t most) const {

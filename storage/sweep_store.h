@@ -45,6 +45,10 @@ struct SweepRevision {
   std::string author, file, text_sha256, changes_json;
   std::uint32_t new_trials = 0, former_trials = 0;
 };
+/// The same with its file.
+struct RevisionText : SweepRevision {
+  std::string text;
+};
 /// Why a row of a sweep with a rule for seeds has as many as it has.
 struct RowGrowth {
   std::string row;
@@ -116,6 +120,9 @@ class SweepStore {
                   const Extension& extension, Time now);
   /// The contents that an extended sweep has had, oldest first; none of one that was not.
   std::vector<SweepRevision> revisions(SweepId sweep) const;
+  /// One of them; of a sweep that was not extended, the one that it has. 0: the newest. Nothing: there is
+  /// none of that number.
+  std::optional<RevisionText> text_of(const SweepRecord& sweep, std::uint32_t revision) const;
   std::vector<FormerTrial> former(SweepId sweep, std::uint32_t most) const;
   /// Of a sweep with a rule for seeds, in the order of its rows.
   std::vector<RowGrowth> growth(SweepId sweep) const;

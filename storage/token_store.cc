@@ -14,8 +14,6 @@
 namespace abl::storage {
 namespace {
 
-constexpr std::chrono::hours kKeptAfterItsEnd{24 * 90};
-constexpr std::chrono::hours kPilotsKept{24};
 constexpr std::size_t kLongestName = 100;
 
 std::optional<Time> optional_time(const Statement& row, int column) {

@@ -74,6 +74,8 @@ class TokenStore {
  public:
   static constexpr std::int64_t kMostTokens = 10'000, kMostAuditLines = 100'000;
   static constexpr std::size_t kLongestText = 300;  ///< of a line of the audit
+  static constexpr std::chrono::hours kKeptAfterItsEnd{24 * 90};
+  static constexpr std::chrono::hours kPilotsKept{24};  ///< of a fleet's workers, after their end
   /// Who makes the tokens of pilots: many, of which nobody asks a day after their end.
   static constexpr const char* kFleet = "fleet";
 

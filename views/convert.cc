@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "config/document/result_version.h"
 #include "protocol/number.h"
@@ -135,6 +136,20 @@ v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
   message.set_refused_lines(claim.refused_lines);
   message.set_refused_example(claim.refused_example);
   message.set_repeated_points(claim.repeated_points);
+  return message;
+}
+
+v1::SweepRevision to_proto(const storage::SweepRevision& revision) {
+  v1::SweepRevision message;
+  message.set_revision(revision.revision);
+  *message.mutable_time() = to_proto(revision.time);
+  message.set_by(revision.author);
+  message.set_file(revision.file);
+  message.set_text_sha256(revision.text_sha256);
+  for (const auto& change : nlohmann::json::parse(revision.changes_json))
+    message.add_changes(change.get<std::string>());
+  message.set_new_trials(revision.new_trials);
+  message.set_former_trials(revision.former_trials);
   return message;
 }
 

@@ -7,6 +7,7 @@
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "storage/resource_store.h"
+#include "storage/sweep_store.h"
 #include "storage/table.h"
 #include "storage/types.h"
 
@@ -23,6 +24,7 @@ ablate::v1::SweepState state_of(const storage::SweepRecord& sweep);
 
 ablate::v1::TrialCounts to_proto(const storage::TrialCounts& counts);
 ablate::v1::TrialSummary to_proto(const storage::ClaimRecord& claim);
+ablate::v1::SweepRevision to_proto(const storage::SweepRevision& revision);
 ablate::v1::RunSummary to_proto(const storage::RunRecord& run);
 ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
 ablate::v1::Series to_proto(const storage::Series& series);

@@ -17,6 +17,7 @@ namespace abl::views {
 struct Stored {
   storage::Database& db;
   TableCache& tables;
+  const OtherPlaces* others = nullptr;  ///< where the program keeps more than the store; null: nowhere
 };
 
 /// One read of the HTTP API (docs/http-api.md). Each file of views/reads/ defines one, beside the function

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ablate/v1/retention.pb.h"
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "ablate/v1/workers.pb.h"
@@ -85,6 +87,15 @@ struct ProbeRecord {
 };
 ProbeRecord probe_record(const ablate::v1::ProbeFound& message);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
+/// The file of a sweep in one of its revisions.
+/// Throws: Error{kNotFound} where it has fewer, saying how many.
+ablate::v1::SweepText sweep_text(storage::Database& db, const std::string& sweep, std::uint32_t revision);
+/// Where a program keeps more than the results file. Thread: any.
+using OtherPlaces = std::function<std::vector<ablate::v1::KeptPlace>()>;
+/// What is kept for how long: of the results file `file`, which `db` reads, and of `others` where there are
+/// any.
+ablate::v1::Retention retention(storage::Database& db, const std::filesystem::path& file,
+                                const OtherPlaces& others = {});
 /// Where a sweep comes from, as its submitters said.
 ablate::v1::ProvenanceResponse provenance(storage::Database& db, const std::string& sweep);
 /// What to store of one; nothing of an empty one. Throws: Error{kInvalidArgument} where it is too large.

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -12,6 +14,7 @@
 #include "cli/budget.h"
 #include "cli/command.h"
 #include "cli/format.h"
+#include "cli/line_difference.h"
 #include "cli/provenance.h"
 #include "cli/shown.h"
 #include "cli/source.h"
@@ -224,27 +227,119 @@ ablate::v1::SweepDetail first_trials(Source& source, const std::string& name) {
   return sweep;
 }
 
+/// "1..3", "1.." up to the newest: which revisions are compared; 0: the newest.
+/// Throws: Error{kInvalidArgument} for another text.
+std::pair<std::uint32_t, std::uint32_t> revisions_of(const std::string& range) {
+  const auto wrong = [&] {
+    return Error{
+        Code::kInvalidArgument,
+        fmt::format("--diff: invalid revisions '{}'; expected A..B, such as 1..3, or A.. up to the newest",
+                    range)};
+  };
+  const std::size_t dots = range.find("..");
+  if (dots == std::string::npos) throw wrong();
+  const auto number = [&](std::string_view text) {
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value == 0) throw wrong();
+    return value;
+  };
+  const std::string_view to = std::string_view{range}.substr(dots + 2);
+  return {number(std::string_view{range}.substr(0, dots)), to.empty() ? 0 : number(to)};
+}
+
+/// As a unified diff, which `patch` takes.
+std::string difference_text(const ablate::v1::SweepDifference& difference, const Terminal& terminal) {
+  const auto name = [](const ablate::v1::SweepRevision& revision) {
+    return fmt::format("{}\trevision {}", revision.file(), revision.revision());
+  };
+  if (difference.hunks().empty()) return "";
+  const auto range = [](std::uint32_t line, std::uint32_t lines) {
+    return lines == 1 ? fmt::format("{}", line) : fmt::format("{},{}", line, lines);
+  };
+  std::string text = terminal.paint(Style::kBold, "--- " + name(difference.before())) + "\n" +
+                     terminal.paint(Style::kBold, "+++ " + name(difference.after())) + "\n";
+  for (const auto& hunk : difference.hunks()) {
+    text += terminal.paint(Style::kCyan,
+                           fmt::format("@@ -{} +{} @@", range(hunk.before_line(), hunk.before_lines()),
+                                       range(hunk.after_line(), hunk.after_lines()))) +
+            "\n";
+    for (const std::string& line : hunk.lines())
+      text += (line.starts_with('+')   ? terminal.paint(Style::kGreen, line)
+               : line.starts_with('-') ? terminal.paint(Style::kRed, line)
+                                       : line) +
+              "\n";
+  }
+  return text;
+}
+
+void write_difference(const Context& context, Source& source, const std::string& name,
+                      const std::string& range) {
+  const auto [from, to] = revisions_of(range);
+  const auto before = source.sweep_text(name, from), after = source.sweep_text(name, to);
+  auto difference = line_difference(before.text(), after.text());
+  difference.set_sweep(before.sweep());
+  *difference.mutable_before() = before.revision();
+  *difference.mutable_after() = after.revision();
+  if (context.json) return context.print_json(difference);
+  if (difference.hunks().empty())
+    return context.note(fmt::format("the files of revisions {} and {} are the same",
+                                    before.revision().revision(), after.revision().revision()));
+  context.out.write(difference_text(shown(difference, context.out), context.out));
+}
+
+void print_file(const Context& context, Source& source, const std::string& name, std::uint32_t revision) {
+  const auto file = source.sweep_text(name, revision);
+  if (context.json) return context.print_json(file);
+  const std::string text = shown(file.text(), context.out);  // to the byte, where nobody looks at it
+  context.out.write(context.out.interactive() && !text.ends_with('\n') ? text + "\n" : text);
+}
+
 Run declare_show(CLI::App& app, Context& context) {
-  auto sweep = std::make_shared<std::string>();
-  auto provenance = std::make_shared<bool>(false);
-  add_sweep(app, *sweep);
-  app.add_flag("--provenance", *provenance,
-               "Show instead where it comes from: git commit and diff of its folder, packages");
+  struct Flags {
+    std::string sweep, difference;
+    bool provenance = false, file = false;
+    std::uint32_t revision = 0;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_sweep(app, flags->sweep);
+  auto* provenance =
+      app.add_flag("--provenance", flags->provenance,
+                   "Show instead where it comes from: git commit and diff of its folder, packages");
+  auto* file =
+      app.add_flag("--file", flags->file, "Print instead its file, to the byte")->excludes(provenance);
+  app.add_option("--revision", flags->revision,
+                 "With --file: as it was in this revision, from 1 [the newest]")
+      ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()))
+      ->type_name("N")
+      ->needs(file);
+  app.add_option(
+         "--diff", flags->difference,
+         "Show instead what differs between the files of two of its revisions: 1..3, or 1.. up to the "
+         "newest")
+      ->type_name("A..B")
+      ->excludes(provenance)
+      ->excludes(file);
   add_source(app, context);
-  return [&context, sweep, provenance]() -> int {
+  return [&context, flags]() -> int {
+    if (!flags->difference.empty()) revisions_of(flags->difference);  // before anybody is asked
     const auto source = open_source(context);
-    if (*provenance) {
-      const auto from = source->provenance(*sweep);
+    if (flags->provenance) {
+      const auto from = source->provenance(flags->sweep);
       if (context.json)
         context.print_json(from);
       else
         context.out.write(provenance_text(shown(from, context.out), true));
-    } else if (context.json)
-      write_json(context, *source, *sweep);
+    } else if (flags->file)
+      print_file(context, *source, flags->sweep, flags->revision);
+    else if (!flags->difference.empty())
+      write_difference(context, *source, flags->sweep, flags->difference);
+    else if (context.json)
+      write_json(context, *source, flags->sweep);
     else if (context.out.interactive())
-      context.out.write(terminal_text(shown(first_trials(*source, *sweep), context.out), context.out));
+      context.out.write(terminal_text(shown(first_trials(*source, flags->sweep), context.out), context.out));
     else
-      write_text(context, *source, *sweep);
+      write_text(context, *source, flags->sweep);
     return kExitOk;
   };
 }
@@ -255,7 +350,8 @@ extern const Command kShowCommand{
     .place = 70,
     .name = "show",
     .summary = "Show a sweep and its trials, on a terminal the first of many",
-    .example = "ablate show msf-sharing\nablate show msf-sharing --provenance",
+    .example =
+        "ablate show msf-sharing\nablate show msf-sharing --provenance\nablate show msf-sharing --diff 1..",
     .declare = declare_show,
 };
 

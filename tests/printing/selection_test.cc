@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,15 @@ TEST(Selection, IncompleteRowsGoAndThoseThatAreNotTrainedStay) {
   EXPECT_THAT(ids(table, {.complete = true}), ElementsAre("o", "a"));
   table.mutable_rows(0)->mutable_cells(0)->set_unfilled(1);
   EXPECT_THAT(ids(table, {.complete = true}), ElementsAre("a"));
+}
+
+TEST(Selection, RowsAreThoseOfSomeIdsAndLinesThatHaveOne) {
+  using Ids = std::set<std::string>;
+  Table table = sample_table();
+  EXPECT_THAT(ids(table, {.only = Ids{"a", "o", "nobody"}}), ElementsAre("o", "a"));
+  EXPECT_THAT(ids(table, {.only = Ids{}}), IsEmpty()) << "of none";
+  table.mutable_rows(1)->mutable_cells(0)->set_row("level-2");
+  EXPECT_THAT(ids(table, {.only = Ids{"level-2"}}), ElementsAre("h"));
 }
 
 TEST(Selection, RowsAreFoundByAllWordsInNamesGroupsAndSettings) {

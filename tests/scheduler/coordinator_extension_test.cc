@@ -2,7 +2,9 @@
 // What a stored sweep becomes that is extended.
 #include "storage/removal.h"
 #include "storage/table.h"
+#include "tests/error_of.h"
 #include "tests/scheduler/fixtures.h"
+#include "views/views.h"
 
 namespace abl::scheduler {
 namespace {
@@ -278,6 +280,26 @@ TEST_F(ExtensionTest, ItsHistoryIsKept) {
   EXPECT_EQ(revisions[2].author, "bob");
   EXPECT_EQ(revisions[2].new_trials, 2u);
   EXPECT_EQ(revisions[0].text_sha256, sha256_hex(spec_of({.seeds = "1"}).text));
+}
+
+TEST_F(ExtensionTest, EachRevisionsFileCanBeRead) {
+  const auto text = [&](std::uint32_t revision) {
+    return read([&](storage::Database& db) { return views::sweep_text(db, "s", revision); });
+  };
+  submit(spec_of({.seeds = "1"}));
+  EXPECT_EQ(text(1).text(), spec_of({.seeds = "1"}).text) << "of one that was never extended too";
+  EXPECT_EQ(text(0).revision().revision(), 1u);
+  EXPECT_EQ(text(0).revision().by(), sweep().owner);
+  EXPECT_EQ(error_of([&] { text(2); }),
+            "sweep s has no revision 2: it was never extended, and has revision 1 alone");
+  extend({.seeds = "2"}, {.author = "ann"});
+  EXPECT_EQ(text(1).text(), spec_of({.seeds = "1"}).text);
+  EXPECT_EQ(text(2).text(), spec_of({.seeds = "2"}).text);
+  EXPECT_EQ(text(0).text(), text(2).text());
+  EXPECT_EQ(text(2).revision().by(), "ann");
+  EXPECT_THAT(text(2).revision().changes(), testing::ElementsAre("seed 1: new"));
+  EXPECT_EQ(text(2).revision().text_sha256(), sha256_hex(text(2).text()));
+  EXPECT_EQ(error_of([&] { text(3); }), "sweep s has no revision 3: it has 1 to 2");
 }
 
 TEST_F(ExtensionTest, ARemovedSweepTakesItsFormerTrialsWithIt) {

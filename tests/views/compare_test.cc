@@ -86,6 +86,17 @@ TEST_F(CompareTest, TwoRowsDifferByTheirConfigurationAndByTheTestOfTheirSeeds) {
   EXPECT_EQ(other_way.verdict(), v1::Comparison::VERDICT_WORSE);
 }
 
+TEST_F(CompareTest, WhereNoTestCanBeMadeItSaysWhy) {
+  submit_named("s", 2, 3);
+  complete(1, 60), complete(2, 70);
+  EXPECT_THAT(ask("s/a", "s/b").legend(),
+              HasSubstr("no test can be made: n = 1 and 1: a test needs two seeds on both sides"));
+  submit_named("t", 2, 1);
+  EXPECT_THAT(ask("s", "t").legend(), HasSubstr("nothing is tested: no metric that a column takes"));
+  complete(3, 60), complete(4, 71);
+  EXPECT_THAT(ask("s/a", "s/b").legend(), HasSubstr("Holm's correction over"));
+}
+
 TEST_F(CompareTest, PairsAreOfOneSeed) {
   submit_named("s", 2, 3);
   complete(1, 60), complete(3, 70), complete(5, 80);

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <tuple>
 
 #include "base/sha256.h"
 #include "images/png_write.h"
@@ -467,6 +468,37 @@ void DemoStore::sample(storage::RunId run, std::uint32_t from, std::uint32_t sec
     samples.push_back(sample);
   }
   storage::ResourceStore{db_}.add(run, samples);
+}
+
+void DemoStore::extend(const std::string& name) {
+  const auto sweep = storage::SweepStore{db_}.get(name);
+  std::string second = sweep.text, third;
+  second.replace(second.find("label: \""), 8, "label: \"other ");
+  third = second;
+  for (int i = 0; i < 10'000; ++i) third += fmt::format("# comment {}\n", i);
+  third += "# the last";
+  int revision = 0;
+  for (const auto& [author, text, changes] :
+       {std::tuple{"local", sweep.text, "[]"}, std::tuple{"ann", second, R"(["row orig: its label"])"},
+        std::tuple{"bob", third,
+                   R"(["row a: new", "row b: new", "row c: new", "row d: new", "row e: new"])"}})
+    db_.prepared(
+           R"sql(INSERT INTO sweep_revision (sweep_id, revision, time_ms, author, file, text, canonical, changes,
+                                                   new_trials, former_trials)
+                       VALUES (:sweep, :revision, :time, :author, :file, :text, '{}', :changes, :new, 0))sql")
+        .bind(":sweep", sweep.id)
+        .bind(":revision", ++revision)
+        .bind(":time", now_)
+        .bind(":author", author)
+        .bind(":file", sweep.file)
+        .bind(":text", text)
+        .bind(":changes", changes)
+        .bind(":new", 4 * (revision - 1))
+        .run();
+  db_.prepared("UPDATE sweep SET revision = 3, text = :text WHERE id = :sweep")
+      .bind(":text", third)
+      .bind(":sweep", sweep.id)
+      .run();
 }
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }

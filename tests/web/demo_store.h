@@ -54,6 +54,9 @@ class DemoStore {
   /// seconds: it computes in waves, its memory grows, and for its first minute it waits for data a quarter of
   /// the time. Of runs with an even number a GPU is known as well.
   void sample(storage::RunId run, std::uint32_t from, std::uint32_t seconds);
+  /// Gives a sweep two further revisions of its file, as if ann and bob had extended it: in the second one
+  /// label is another, the third has 10,000 comments more and no line feed at its end.
+  void extend(const std::string& name);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 

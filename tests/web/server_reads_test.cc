@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of a store over HTTP: the answers and their bounds.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "printing/selection.h"
 #include "printing/table.h"
 #include "storage/metric_store.h"
+#include "storage/token_store.h"
 #include "tests/web/server_fixture.h"
 #include "views/comparison.h"
 #include "views/read.h"
@@ -118,6 +122,62 @@ TEST_F(ServerTest, PrintsWhatIsChosenOfATable) {
   views::add_statistics(whole);
   EXPECT_EQ(get(address + "?statistics=1").body,
             printing::render_table(whole, printing::TableFormat::kText) + printing::statistics_text(whole));
+}
+
+TEST_F(ServerTest, PrintsTheRowsThatStandSomewhere) {
+  const std::string address = "/api/v1/sweeps/msf-sharing/printed?format=csv&places=";
+  auto table = views::table(demo_->db(), DemoStore::kSweep);
+  const auto csv = [&](std::set<std::string> only) {
+    auto some = table;
+    printing::select(some, {.only = std::move(only)});
+    return printing::render_table(some, printing::TableFormat::kCsv);
+  };
+  const auto id = [&](int place) { return table.rows(place).id(); };
+  EXPECT_EQ(get(address + "1-2,5").body, csv({id(1), id(2), id(5)}));
+  EXPECT_EQ(get(address).body, csv({})) << "the brush keeps none";
+  EXPECT_EQ(get(address + "0-6&complete=1").body,
+            get("/api/v1/sweeps/msf-sharing/printed?format=csv&complete=1").body);
+  std::uint32_t digest = 2'166'136'261;
+  for (const char byte : id(0) + "\n" + id(3) + "\n")
+    digest = (digest ^ std::uint32_t{static_cast<unsigned char>(byte)}) * 16'777'619u;
+  EXPECT_EQ(get(address + fmt::format("0,3&ids={:08x}", digest)).body, csv({id(0), id(3)}));
+  expect_error(get(address + fmt::format("0,4&ids={:08x}", digest)), 400, "INVALID_ARGUMENT",
+               "has other rows at these places now");
+  for (const char* wrong : {"7", "0-7", "2,1", "1,1", "3-2", ",", "1,", "a", "-1", "1;2", "99999999999"})
+    expect_error(get(address + wrong), 400, "INVALID_ARGUMENT", "places: expected");
+}
+
+TEST_F(ServerTest, AnswersTheFileOfARevision) {
+  const std::string address = "/api/v1/sweeps/msf-sharing/text";
+  const auto only = get(address).json();
+  EXPECT_EQ(only.at("text"), get("/api/v1/sweeps/msf-sharing").json().at("text"));
+  EXPECT_EQ(only.at("revision").at("revision"), 1);
+  expect_error(get(address + "?revision=2"), 404, "NOT_FOUND", "it was never extended");
+  expect_error(get(address + "?revision=0"), 400, "INVALID_ARGUMENT", "revision");
+  demo_->extend(DemoStore::kSweep);
+  EXPECT_EQ(get(address + "?revision=1").json().at("text"), only.at("text"));
+  EXPECT_EQ(get(address + "?revision=2").json().at("revision").at("by"), "ann");
+  EXPECT_EQ(get(address).json(), get(address + "?revision=3").json()) << "the newest";
+  expect_error(get(address + "?revision=4"), 404, "NOT_FOUND", "it has 1 to 3");
+}
+
+TEST_F(ServerTest, SaysWhatIsKeptForHowLong) {
+  for (int i = 0; i < 3; ++i) storage::TokenStore{demo_->db()}.note({.who = "sue", .what = "Submit"});
+  const auto places = get("/api/v1/retention").json().at("places");
+  ASSERT_GE(places.size(), 3);
+  EXPECT_EQ(places[0].at("name"), "Results file");
+  EXPECT_GT(std::stoull(places[0].at("bytes").get<std::string>()), 4096U);
+  int audits = 0;
+  for (const auto& kept : places[0].at("kept")) {
+    if (kept.at("what") != "Audit") continue;
+    ++audits;
+    EXPECT_EQ(kept.at("used"), "3");
+    EXPECT_EQ(kept.at("limit"), "100000");
+  }
+  EXPECT_EQ(audits, 1);
+  for (const auto& place : places)
+    for (const auto& each : place.at("kept"))
+      EXPECT_THAT(each.at("rule").get<std::string>(), Not(testing::IsEmpty()));
 }
 
 TEST_F(ServerTest, RefusesToPrintWhatHasNoForm) {

@@ -251,8 +251,22 @@ void write_settings(const Differences& differences,
   }
 }
 
-/// `correction`: where there is one.
-std::string legend_of(const Way& way, const std::string& correction) {
+/// Why none of these can be tested; empty: some are.
+std::string why_no_test(const std::vector<const v1::ComparedMetric*>& metrics) {
+  std::set<std::string> reasons;
+  for (const auto* metric : metrics) {
+    if (metric->has_p()) return "";
+    if (!metric->a().runs().empty() && !metric->b().runs().empty()) reasons.insert(metric->why());
+  }
+  if (reasons.empty()) return "nothing is tested: no metric that a column takes has values on both sides";
+  if (reasons.size() == 1 && !reasons.begin()->empty())
+    return fmt::format("no test can be made: {}", *reasons.begin());
+  return "no test can be made: each metric says why";
+}
+
+/// `correction`: where there is one. `no_test`: why nothing is tested, or empty.
+std::string legend_of(const Way& way, const std::string& correction, const std::string& no_test) {
+  if (!no_test.empty()) return fmt::format("differences are B − A, intervals 95 %; {}", no_test);
   return fmt::format(
       "differences are B − A, intervals 95 %; {}, two-sided, {}, p < {}", words_of(way.compare.test),
       way.compare.correction == protocol::Correction::kHolm ? correction : "not corrected", kAlpha);
@@ -325,8 +339,9 @@ void compare_values(Database& db, const v1::CompareRequest& request, const Compa
   unequal.add_notes(message);
   judge(family, way.compare);
   const auto tests = std::ranges::count_if(family, [](const auto* metric) { return metric->has_p(); });
-  message.set_legend(
-      legend_of(way, fmt::format("Holm's correction over {} test{}", tests, tests == 1 ? "" : "s")));
+  message.set_legend(legend_of(way,
+                               fmt::format("Holm's correction over {} test{}", tests, tests == 1 ? "" : "s"),
+                               why_no_test({family.begin(), family.end()})));
   if (a.trial && b.trial)
     write_settings(config_differences(db, *a.trial, *b.trial), *message.mutable_settings());
   add_environment(db, a, b, message);
@@ -499,10 +514,14 @@ void compare_sweeps(Database& db, const v1::CompareRequest& request, const Compa
         unshown[i].p.push_back(metric.has_p() ? std::optional{metric.p()} : std::nullopt);
       }
     }
+  std::vector<const v1::ComparedMetric*> all;
+  bool tests_elsewhere = !all_known;  // of rows that this answer has not
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::vector<v1::ComparedMetric*> family;
     for (auto& row : *message.mutable_rows()) family.push_back(row.mutable_metrics(static_cast<int>(i)));
     judge(family, way.compare, unshown[i]);
+    all.insert(all.end(), family.begin(), family.end());
+    tests_elsewhere |= std::ranges::any_of(unshown[i].p, [](const auto& p) { return p.has_value(); });
   }
   if (request.max_points() > 0) {
     std::uint64_t budget = kMostPointsRead, left = pairs.size() * columns.size();
@@ -514,9 +533,11 @@ void compare_sweeps(Database& db, const v1::CompareRequest& request, const Compa
   const auto shown = request.first() + static_cast<std::uint32_t>(pairs.size());
   message.set_left_out(common - static_cast<std::uint32_t>(pairs.size()));
   message.set_next(!pairs.empty() && shown < common ? shown : 0);
-  message.set_legend(legend_of(
-      way, all_known ? "Holm's correction over the rows of a column"
-                     : fmt::format("Bonferroni's correction over the {} rows of a column", common)));
+  message.set_legend(
+      legend_of(way,
+                all_known ? "Holm's correction over the rows of a column"
+                          : fmt::format("Bonferroni's correction over the {} rows of a column", common),
+                tests_elsewhere ? "" : why_no_test(all)));
 }
 
 }  // namespace

@@ -18,18 +18,7 @@ using storage::Transaction;
 void add_growth(storage::Database& db, const storage::SweepRecord& sweep, v1::SweepDetail& message) {
   constexpr std::uint32_t kMostFormer = 1000;
   const storage::SweepStore store{db};
-  for (const auto& stored : store.revisions(sweep.id)) {
-    v1::SweepRevision& revision = *message.add_revisions();
-    revision.set_revision(stored.revision);
-    *revision.mutable_time() = to_proto(stored.time);
-    revision.set_by(stored.author);
-    revision.set_file(stored.file);
-    revision.set_text_sha256(stored.text_sha256);
-    for (const auto& change : nlohmann::json::parse(stored.changes_json))
-      revision.add_changes(change.get<std::string>());
-    revision.set_new_trials(stored.new_trials);
-    revision.set_former_trials(stored.former_trials);
-  }
+  for (const auto& stored : store.revisions(sweep.id)) *message.add_revisions() = to_proto(stored);
   for (const auto& stored : store.former(sweep.id, kMostFormer)) {
     v1::FormerTrial& former = *message.add_former();
     former.set_row(stored.row);

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "printing/selection.h"
@@ -81,8 +85,55 @@ Asked asked_of(const views::Query& query, TableFormat format) {
   return asked;
 }
 
+/// Places "0-3,7" of `places`, each below `rows`, ascending. Throws: Error{kInvalidArgument}.
+std::vector<std::uint32_t> places_of(const std::string& text, std::uint32_t rows) {
+  std::vector<std::uint32_t> places;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto number = [&](std::uint64_t lowest) {
+    std::uint32_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value < lowest || value >= rows)
+      reject(fmt::format("places: expected ascending places of rows below {} at character {}, such as 0-3,7",
+                         rows, at - text.data() + 1));
+    at = next;
+    return value;
+  };
+  while (at != end) {
+    if (!places.empty() && *at++ != ',') reject("places: expected a comma between places, such as 0-3,7");
+    const std::uint32_t first = number(places.empty() ? 0 : std::uint64_t{places.back()} + 1);
+    std::uint32_t last = first;
+    if (at != end && *at == '-') {
+      ++at;
+      last = number(first);
+    }
+    for (std::uint32_t place = first; place <= last; ++place) places.push_back(place);
+  }
+  return places;
+}
+
+/// Ids of the rows that are asked for by their places. Throws: Error{kInvalidArgument} where others stand
+/// there by now than the caller has seen.
+std::set<std::string> rows_at(const views::Query& query, const views::Stored& stored) {
+  const auto flat = stored.tables.table(stored.db, query.name, true);
+  const auto all = flat->part({.count = std::min(flat->rows(), kMostRows), .most_bytes = kMostBytes});
+  std::set<std::string> ids;
+  std::uint32_t digest = 2'166'136'261;  // FNV-1a
+  for (const std::uint32_t place :
+       places_of(query.text("places"), static_cast<std::uint32_t>(all.rows_size()))) {
+    const std::string& id = all.rows(static_cast<int>(place)).id();
+    for (const char byte : id + "\n")
+      digest = (digest ^ std::uint32_t{static_cast<unsigned char>(byte)}) * 16'777'619u;
+    ids.insert(id);
+  }
+  if (query.has("ids") && query.text("ids") != fmt::format("{:08x}", digest))
+    reject(fmt::format("ids: the table of {} has other rows at these places now: choose them again",
+                       query.name));
+  return ids;
+}
+
 std::string print(const views::Query& query, const views::Stored& stored, TableFormat format) {
-  const Asked asked = asked_of(query, format);
+  Asked asked = asked_of(query, format);
   const auto kept = stored.tables.table(stored.db, query.name, asked.long_form || asked.statistics);
   const std::uint32_t most = asked.statistics ? kMostWithStatistics : kMostRows;
   ablate::v1::Table table = kept->part(
@@ -97,6 +148,7 @@ std::string print(const views::Query& query, const views::Stored& stored, TableF
       reject("the points of a search are printed as text, markdown or csv");
     return printing::tuning_text(views::tuning(stored.db, query.name), format);
   }
+  if (query.has("places")) asked.selection.only = rows_at(query, stored);
   printing::select(table, asked.selection);
   return printing::render_table(table, format, nullptr, asked.options) +
          (asked.statistics && format == TableFormat::kText ? printing::statistics_text(table) : "");
@@ -127,20 +179,24 @@ const TextRead kPrintedRead{
     .path = "sweeps/*/printed",
     .of = &views::kSweepOfPath,
     .about = "The sweep's table as `ablate table` prints it, to the byte; of up to 10,000 rows",
-    .parameters = {{.name = "format", .about = "text (unless said), markdown, csv, latex or html"},
-                   {.name = "columns", .about = "What stands for each column, such as `value,n,paper`"},
-                   {.name = "sort", .about = "By this column, with `-` before it the other way round"},
-                   {.name = "without", .about = "Leaves this column out", .repeats = true},
-                   {.name = "complete", .about = "1: rows without a missing value alone", .number = kFlag},
-                   {.name = "find", .about = "Rows that have this text alone"},
-                   {.name = "long_form",
-                    .about = "1: a table that its file pivots as it is without",
-                    .number = kFlag},
-                   {.name = "statistics",
-                    .about = "1: with each cell's statistics; text or csv, of up to 1000 rows",
-                    .number = kFlag},
-                   {.name = "caption", .about = "Of latex and html"},
-                   {.name = "label", .about = "Of latex and html: letters, digits and any of :._-/+"}},
+    .parameters =
+        {{.name = "format", .about = "text (unless said), markdown, csv, latex or html"},
+         {.name = "columns", .about = "What stands for each column, such as `value,n,paper`"},
+         {.name = "sort", .about = "By this column, with `-` before it the other way round"},
+         {.name = "without", .about = "Leaves this column out", .repeats = true},
+         {.name = "complete", .about = "1: rows without a missing value alone", .number = kFlag},
+         {.name = "find", .about = "Rows that have this text alone"},
+         {.name = "places", .about = "Rows at these places of the file alone, from 0, such as 0-3,7"},
+         {.name = "ids",
+          .about =
+              "With places: FNV-1a (32 bits, hexadecimal) of the rows' ids with a line feed behind each; "
+              "refused where other rows stand there"},
+         {.name = "long_form", .about = "1: a table that its file pivots as it is without", .number = kFlag},
+         {.name = "statistics",
+          .about = "1: with each cell's statistics; text or csv, of up to 1000 rows",
+          .number = kFlag},
+         {.name = "caption", .about = "Of latex and html"},
+         {.name = "label", .about = "Of latex and html: letters, digits and any of :._-/+"}},
     .types = {"text/plain", "text/markdown", "text/csv", "text/x-tex", "text/html"},
     .answer = printed_table,
 };

@@ -24,8 +24,12 @@ constexpr std::size_t kMostWaiting = 64;
 
 }  // namespace
 
-Readers::Readers(const std::filesystem::path& store, const storage::ChangeLog* log)
-    : tables_{store}, watched_{store, Database::Mode::kReadOnly}, quick_{store, 1}, slow_{store, 2} {
+Readers::Readers(const std::filesystem::path& store, const storage::ChangeLog* log, views::OtherPlaces others)
+    : others_{std::move(others)},
+      tables_{store},
+      watched_{store, Database::Mode::kReadOnly},
+      quick_{store, 1},
+      slow_{store, 2} {
   if (log) tables_.follow(*log);
 }
 
@@ -42,7 +46,7 @@ net::awaitable<Answer> Readers::answer(Target target, Taken taken, std::stop_tok
                                            taken = std::move(taken)](Database& db) {
     try {
       if (db.stopped()) throw Error{Code::kCancelled, "request cancelled"};  // it left while it waited
-      Answer answer = api_answer(target, db, tables_);
+      Answer answer = api_answer(target, db, tables_, others_);
       encode(answer, taken, deltas_, address_of(target));
       return answer;
     } catch (const Error& error) {

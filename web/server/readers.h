@@ -9,6 +9,7 @@
 #include "storage/database.h"
 #include "storage/read_pool.h"
 #include "views/table_cache.h"
+#include "views/views.h"
 #include "web/server/answer.h"
 #include "web/server/deltas.h"
 #include "web/server/encoding.h"
@@ -26,7 +27,8 @@ class Readers {
  public:
   /// Opens the connections. Throws: as storage::Database.
   /// `log`: has what each commit touches, and outlives this; null: nobody knows.
-  Readers(const std::filesystem::path& store, const storage::ChangeLog* log);
+  /// `others`: where the program keeps more; none: nowhere.
+  Readers(const std::filesystem::path& store, const storage::ChangeLog* log, views::OtherPlaces others = {});
   ~Readers() { stop(); }
 
   /// Runs the query on a thread and comes back on the caller's. `abandoned`: nobody waits for the answer,
@@ -44,6 +46,7 @@ class Readers {
   static net::awaitable<T> on_pool(storage::ReadPool& pool, std::function<T(storage::Database&)> work,
                                    std::stop_token abandoned = {});
 
+  const views::OtherPlaces others_;
   views::TableCache tables_;
   Deltas deltas_;
   storage::Database watched_;  // PRAGMA data_version counts the commits of others than its own connection

@@ -123,9 +123,10 @@ bool is_quick(const Target& target) {
   return !read || read->quick;
 }
 
-Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables) {
+Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables,
+                  const views::OtherPlaces& others) {
   try {
-    return route(target, {db, tables});
+    return route(target, {db, tables, &others});
   } catch (const Error& error) {
     return error_answer(error.code(), error.what());
   } catch (const std::exception& error) {

@@ -43,7 +43,8 @@ const std::string& api_description();
 /// One request of the API: its description, a read of views/reads/, a log or a printed table: URL -> stored
 /// records -> JSON or text. Whatever is thrown on the way becomes an error answer here and only here. Thread:
 /// the connection's.
-Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables);
+Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables,
+                  const views::OtherPlaces& others = {});
 
 /// Which kind of address it is, of few: "/api/v1/runs/*", or "/api" where there is none such.
 std::string api_route(const Target& target);

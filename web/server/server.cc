@@ -77,7 +77,7 @@ class Server::Impl {
   explicit Impl(const ServerOptions& options)
       : options_{options},
         site_{new Site{.options = options,
-                       .readers = Readers{options.store, options.log},
+                       .readers = Readers{options.store, options.log, options.others},
                        .hub = Hub{network_.get_executor(), options.heartbeat},
                        .crowd = Crowd{options.limits.connections, options.limits.of_one_address},
                        .rate = Rate{options.limits.requests, options.limits.requests_a_second},

@@ -14,6 +14,7 @@
 #include "base/instruments.h"
 #include "storage/change.h"
 #include "storage/change_log.h"
+#include "views/views.h"
 
 namespace abl::web {
 
@@ -78,6 +79,7 @@ struct ServerOptions {
   std::shared_ptr<const access::ServerCertificate> certificate{};
   Doorkeeper* doorkeeper = nullptr;  ///< outlives the server; none: whoever reaches it may look
   Actions* actions = nullptr;        ///< outlives the server; none: it only shows, and refuses to do anything
+  views::OtherPlaces others{};       ///< where the program keeps more than the store; none: nowhere
   const Clock* clock = nullptr;      ///< of sessions; outlives the server; none: the system's
   Limits limits{};
 };

@@ -95,7 +95,8 @@ std::optional<std::uint64_t> RunUsage::group_microseconds() const {
 /// and is taken off the next time; not later, for it may be in nobody's amounts.
 RunUsage::Amounts RunUsage::growth(Counted& now) const {
   const auto still = [&](pid_t id) {
-    const auto old = before_.find(id), present = now.find(id);
+    const auto old = before_.find(id);
+    const auto present = now.find(id);
     return old != before_.end() && present != now.end() && old->second.start == present->second.start;
   };
   std::map<pid_t, Amounts> reaped;

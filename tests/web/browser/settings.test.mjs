@@ -244,6 +244,26 @@ describe("settings without tokens", { skip: kSkip }, () => {
     await page.context().close();
   });
 
+  test("what is kept for how long is said, with how much there is", async () => {
+    const { page, problems } = await openPage(browser);
+    await page.goto(fleet.url);
+    await openSettings(page);
+    const kept = section(page, "retention");
+    const of = (place, what) =>
+      kept.getByRole("table", { name: place }).getByRole("row").filter({ has: page.getByRole("rowheader", { name: what, exact: true }) });
+    assert.match(await of("Results file", "Audit").innerText(), /newest 100,000 lines[\s\S]* of 100\D?000 lines/);
+    assert.match(await of("Depot", "Data sets that were pushed").innerText(), /0 of 1\D?000 data sets/);
+    assert.match(await kept.getByRole("heading", { name: /^Depot/ }).innerText(), /0 B of 20\.0 GiB/);
+    const said = fleet.json("retention").places.map(({ name }) => name);
+    assert.deepEqual(
+      (await kept.getByRole("heading", { level: 3 }).allInnerTexts()).map((text, i) => text.slice(0, said[i].length)),
+      said,
+    );
+    await picture(page, "settings-retention");
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
   test("a results file has neither tokens nor an audit, and the page says why", async () => {
     const url = await fleet.startReader();
     const { page, problems, asked } = await openPage(browser);
@@ -251,6 +271,7 @@ describe("settings without tokens", { skip: kSkip }, () => {
     await openSettings(page);
     await page.getByText("Read only: this dashboard shows a results file").waitFor();
     await page.getByText("Tokens and the audit are not shown here.").waitFor();
+    await section(page, "retention").getByRole("rowheader", { name: "Metric points" }).waitFor();
     assert.deepEqual(asked.filter(({ pathname }) => pathname.includes("/actions/")), []);
     assert.deepEqual(problems, []);
     await page.context().close();

@@ -81,6 +81,21 @@ describe("the ablation table", { skip: missing() }, () => {
     ),
   );
 
+  test("rows that a brush keeps are copied alone", () =>
+    on(
+      "/sweeps/msf-sharing?chart=bars&brush=rows~c~a",
+      async (page) => {
+        await page.locator("#table-heading .brush-chip").filter({ hasText: "2 of 7 rows" }).waitFor();
+        const all = await (await fetch(dashboard.at("/api/v1/sweeps/msf-sharing/printed?format=csv"))).text();
+        const [head, ...rows] = all.split("\n");
+        const kept = rows.filter((row) => /^(?:a|c),/.test(row));
+        assert.equal(kept.length, 2);
+        assert.equal(await copied(page, "CSV"), [head, ...kept, ""].join("\n"));
+      },
+      clipboard,
+    ),
+  );
+
   test("columns, their parts and rows are chosen by keyboard, kept in the address, and come back", () =>
     on("/sweeps/msf-sharing", async (page) => {
       await page.locator("summary", { hasText: "Columns" }).focus();

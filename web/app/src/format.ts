@@ -128,7 +128,8 @@ export function took(run: Pick<RunSummary, "took_seconds" | "started" | "leased"
 export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;
-  return `${(count / 1024 / 1024).toFixed(1)} MiB`;
+  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(count / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -14,6 +14,7 @@ import "./styles/decisions.css";
 import "./styles/table.css";
 import "./styles/settings.css";
 import "./styles/probes.css";
+import "./styles/difference.css";
 import "./styles/design.css";
 
 keepPlaces();

@@ -5,6 +5,7 @@ import { Loaded, Notice } from "../../components/notice";
 import type { Caller } from "../../generated/ablate";
 import type { Page } from "../../page";
 import { Audit } from "./audit";
+import { Retention } from "./retention";
 import { Tokens } from "./tokens";
 import { roleWord, You } from "./you";
 
@@ -15,7 +16,7 @@ export const page: Page = {
   View: SettingsPage,
 };
 
-/** Who looks at this, what they may do, and for admins: who else may, and who did. */
+/** Who looks at this, what they may do, what is kept for how long, and for admins: who else may, and who did. */
 function SettingsPage() {
   const caller = useCaller();
   return (
@@ -39,6 +40,7 @@ function Sections({ caller }: { caller: Caller }) {
         <Notice kind="empty" title="Tokens and the audit are not shown here.">
           A scheduler's dashboard shows them to its admins.
         </Notice>
+        <Retention />
       </>
     );
   return (
@@ -62,6 +64,7 @@ function Sections({ caller }: { caller: Caller }) {
           <Closed caller={caller} what="the audit" />
         )}
       </section>
+      <Retention />
     </>
   );
 }

@@ -6,23 +6,35 @@ import {
   type Completion,
   type CompletionSource,
 } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import {
+  copyLineDown,
+  copyLineUp,
+  deleteLine,
+  history,
+  historyKeymap,
+  indentLess,
+  indentMore,
+  moveLineDown,
+  moveLineUp,
+  standardKeymap,
+  toggleComment,
+} from "@codemirror/commands";
+import { bracketMatching, indentService, indentUnit } from "@codemirror/language";
 import { EditorState } from "@codemirror/state";
 import {
-  drawSelection,
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
   keymap,
   lineNumbers,
+  type KeyBinding,
 } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
 import type { Problem } from "../../generated/ablate";
+import { colours } from "./colours";
+import { mark, problems, toNextMark, type Mark } from "./marks";
 import { messageOfProblem } from "./problem";
 import { suggestionsAt, type Schema } from "./schema";
+import { indentBehind } from "./yaml";
 
 export interface Editor {
   /** Marks problems, each at its place. */
@@ -40,6 +52,19 @@ interface EditorOptions {
   onSubmit: () => void;
 }
 
+const kUnit = 2;
+
+/** Beside the usual ones: what else moves and changes whole lines. */
+const kKeys: KeyBinding[] = [
+  { key: "Alt-ArrowUp", run: moveLineUp, shift: copyLineUp },
+  { key: "Alt-ArrowDown", run: moveLineDown, shift: copyLineDown },
+  { key: "Mod-[", run: indentLess },
+  { key: "Mod-]", run: indentMore },
+  { key: "Shift-Mod-k", run: deleteLine },
+  { key: "Mod-/", run: toggleComment },
+  { key: "F8", run: toNextMark },
+];
+
 /** In a shadow tree, where it may add style sheets, which the server's policy forbids in the page's head. */
 export function openEditor(parent: HTMLElement, options: EditorOptions): Editor {
   const root = parent.attachShadow({ mode: "open" });
@@ -53,12 +78,12 @@ export function openEditor(parent: HTMLElement, options: EditorOptions): Editor 
         highlightActiveLineGutter(),
         highlightActiveLine(),
         history(),
-        drawSelection(),
-        indentUnit.of("  "),
+        indentUnit.of(" ".repeat(kUnit)),
+        indentService.of((context, at) => indentBehind(context.lineAt(at, -1).text, kUnit)),
+        EditorState.languageData.of(() => [{ commentTokens: { line: "#" } }]),
         bracketMatching(),
-        yaml(),
-        syntaxHighlighting(kColours),
-        lintGutter(),
+        colours,
+        problems,
         autocompletion({ override: [completionsFrom(options.schema)], icons: false }),
         keymap.of([
           {
@@ -70,9 +95,9 @@ export function openEditor(parent: HTMLElement, options: EditorOptions): Editor 
           },
           // Tab is not bound: it moves the focus on
           ...completionKeymap,
-          ...defaultKeymap,
+          ...kKeys,
           ...historyKeymap,
-          ...lintKeymap,
+          ...standardKeymap,
         ]),
         EditorView.contentAttributes.of({ "aria-label": options.label }),
         EditorView.updateListener.of(
@@ -83,12 +108,10 @@ export function openEditor(parent: HTMLElement, options: EditorOptions): Editor 
     }),
   });
   return {
-    mark: (problems) =>
-      view.dispatch(
-        setDiagnostics(
-          view.state,
-          problems.map((one) => markOf(view.state, one)),
-        ),
+    mark: (found) =>
+      mark(
+        view,
+        found.map((one) => markOf(view.state, one)),
       ),
     goTo: (line, column) => {
       const at = offsetOf(view.state, line, column);
@@ -105,14 +128,13 @@ function offsetOf(state: EditorState, line: number, column: number): number {
   return Math.min(to, from + Math.max(0, column - 1));
 }
 
-function markOf(state: EditorState, problem: Problem): Diagnostic {
+function markOf(state: EditorState, problem: Problem): Mark {
   const from = offsetOf(state, problem.line, problem.column);
   const line = state.doc.lineAt(from);
   const word = /^[^\s,:{}[\]]+/.exec(line.text.slice(from - line.from))?.[0] ?? "";
   return {
     from,
     to: Math.min(line.to, from + Math.max(1, word.length)),
-    severity: "error",
     message: (problem.field ? `${problem.field}: ` : "") + messageOfProblem(problem),
   };
 }
@@ -133,20 +155,11 @@ function completionsFrom(schema: () => Schema | undefined): CompletionSource {
   };
 }
 
-const kColours = HighlightStyle.define([
-  { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
-  { tag: [tags.definition(tags.propertyName), tags.propertyName], color: "var(--accent)" },
-  { tag: tags.string, color: "var(--good)" },
-  { tag: [tags.keyword, tags.meta], color: "var(--magenta)" },
-  { tag: [tags.punctuation, tags.separator, tags.squareBracket, tags.brace], color: "var(--muted)" },
-]);
-
 const kTheme = EditorView.theme({
   "&": { height: "100%", fontSize: "13px", color: "var(--ink)", backgroundColor: "var(--panel)" },
   "&.cm-focused": { outline: "none" }, // its frame has it
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
   ".cm-content": { caretColor: "var(--ink)" },
-  ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": {
     backgroundColor: "var(--raised)",
     color: "var(--muted)",
@@ -155,7 +168,7 @@ const kTheme = EditorView.theme({
   ".cm-activeLine, .cm-activeLineGutter": {
     backgroundColor: "color-mix(in srgb, var(--raised) 60%, transparent)",
   },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+  ".cm-content ::selection, .cm-line::selection": {
     backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent)",
   },
   ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--edge)" },
@@ -164,5 +177,4 @@ const kTheme = EditorView.theme({
     color: "var(--panel)",
   },
   ".cm-completionInfo": { maxWidth: "40ch", padding: "6px 8px", fontFamily: "var(--sans)" },
-  ".cm-diagnostic": { fontFamily: "var(--sans)", borderLeftColor: "var(--bad)" },
 });

@@ -21,6 +21,7 @@ import { Frame } from "./charts/frame";
 import { Charts } from "./charts/section";
 import { Curves } from "./curves";
 import { Notes } from "./notes";
+import { FileSection } from "./file/section";
 import { ProvenanceSection } from "./provenance";
 import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
@@ -100,10 +101,7 @@ function SweepPage({ name }: { name: string }) {
               row={row}
             />
           </section>
-          <details class="source">
-            <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>
-            <pre tabIndex={0}>{detail.data.text}</pre>
-          </details>
+          <FileSection sweep={detail.data} />
           <ProvenanceSection sweep={name} />
         </>
       )}
@@ -147,7 +145,7 @@ function TableAndCharts({ sweep, table, detail, looks }: OfTable) {
     [part, known.rows],
   );
   const brushed = useMemo(() => brushedBy(frame, brushes), [frame, brushes]);
-  const choice = useMemo(() => ({ ...chosen, only: brushed?.ids }), [chosen, brushed]);
+  const choice = useMemo(() => ({ ...chosen, only: brushed?.ids, kept: brushed?.kept }), [chosen, brushed]);
   return (
     <>
       <section aria-labelledby="table-heading">

@@ -2,6 +2,7 @@
 import type { Order } from "../../../../components/sort";
 import type { Cell, Column, Table, TableRow } from "../../../../generated/ablate";
 import { isSampled, kParts, numeric, type Part, type Parts } from "./columns";
+import { digestOf, placesIn } from "./places";
 
 /**
  * Which rows and columns are shown, and in which order; the address keeps all of it. printing/selection.cc follows the same rules, so
@@ -20,6 +21,8 @@ export interface Choice {
   closed: ReadonlySet<string>;
   /** Only the rows with these ids, as brushed in a chart; undefined: all. */
   only?: ReadonlySet<string> | undefined;
+  /** The same by their places in the file: 1. */
+  kept?: Uint8Array | undefined;
 }
 
 const kUsual: readonly Part[] = ["sd", "n", "delta", "paper"];
@@ -215,6 +218,10 @@ export function printedPath(
     if (choice.without.has(column.name)) query.append("without", column.name);
   if (choice.complete) query.set("complete", "1");
   if (choice.find) query.set("find", choice.find);
+  if (choice.only && choice.kept) {
+    query.set("places", placesIn(choice.kept));
+    query.set("ids", digestOf(choice.only));
+  }
   if (longForm) query.set("long_form", "1");
   const shown = (["n", "paper"] as const).filter((part) => choice.parts.has(part));
   if (format !== "csv" && shown.length < 2)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { getText, messageOf } from "../../../../api";
 import { useBrief } from "../../../../brief";
+import { toClipboard } from "../../../../clipboard";
 import { Menu } from "../../../../components/menu";
 import { plural } from "../../../../format";
 import type { Table } from "../../../../generated/ablate";
@@ -40,7 +41,6 @@ export function CopyMenu({ sweep, table, choice, longForm }: Props) {
   return (
     <span class="copy">
       <Menu title="Copy table">
-        {choice.only && <p class="muted">Also the rows that the brush leaves out.</p>}
         <ul class="menu-list">
           {kFormats.map(({ format, title, copied }) => (
             <li key={format}>
@@ -66,13 +66,4 @@ export function CopyMenu({ sweep, table, choice, longForm }: Props) {
       </span>
     </span>
   );
-}
-
-/** Some browsers let a page write only at once after a click: they are given what is still to come. */
-async function toClipboard(text: Promise<string>): Promise<void> {
-  if (!navigator.clipboard)
-    throw new Error("The browser allows copying only over HTTPS or from this machine: download instead.");
-  if (typeof ClipboardItem === "undefined") return navigator.clipboard.writeText(await text);
-  const blob = text.then((all) => new Blob([all], { type: "text/plain" }));
-  await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
 }
