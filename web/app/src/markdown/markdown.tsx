@@ -1,79 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Lexer, type Token, type Tokens } from "marked";
 import { createElement, type ComponentChildren } from "preact";
+import { isSafe } from "./address";
+import { parse, type Block, type Inline, type Item } from "./parse";
 
 /**
  * What people wrote in Markdown, as elements: no text becomes HTML, so none can bring a script or a style. HTML in it is shown as it was
  * written, and a picture is a link to it.
  */
 export default function Markdown({ text }: { text: string }) {
-  return <div class="markdown">{blocks(Lexer.lex(text))}</div>;
+  return <div class="markdown">{blocks(parse(text))}</div>;
 }
 
-function blocks(tokens: Token[]): ComponentChildren[] {
-  return tokens.map((token, i) => <Block key={i} token={token} />);
-}
+const blocks = (of: Block[]): ComponentChildren => of.map((block, i) => <Shown key={i} block={block} />);
+const inlines = (of: Inline[]): ComponentChildren => of.map((inline, i) => <Word key={i} inline={inline} />);
 
-function inlines(tokens: Token[] | undefined): ComponentChildren[] {
-  return (tokens ?? []).map((token, i) => <Inline key={i} token={token} />);
-}
-
-function Block({ token }: { token: Token }): ComponentChildren {
-  switch (token.type) {
-    case "space":
-    case "def":
-      return null;
+function Shown({ block }: { block: Block }): ComponentChildren {
+  switch (block.kind) {
     case "heading": // the page has levels 1 and 2
-      return createElement(`h${Math.min(6, (token as Tokens.Heading).depth + 2)}`, {}, inlines(token.tokens));
+      return createElement(`h${Math.min(6, block.level + 2)}`, {}, inlines(block.children));
     case "paragraph":
-      return <p>{inlines(token.tokens)}</p>;
-    case "blockquote":
-      return <blockquote>{blocks(token.tokens ?? [])}</blockquote>;
+      return <p>{inlines(block.children)}</p>;
+    case "line":
+      return inlines(block.children);
     case "code":
-      return <pre tabIndex={0}>{(token as Tokens.Code).text}</pre>;
-    case "hr":
-      return <hr />;
-    case "list":
-      return <List list={token as Tokens.List} />;
+      return <pre tabIndex={0}>{block.text}</pre>;
+    case "quote":
+      return <blockquote>{blocks(block.children)}</blockquote>;
+    case "list": {
+      const items = block.items.map((item, i) => <Line key={i} item={item} />);
+      return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>;
+    }
     case "table":
-      return <Table table={token as Tokens.Table} />;
-    case "text":
-      return token.tokens ? inlines(token.tokens) : (token as Tokens.Text).text;
-    default:
-      return <p>{token.raw}</p>;
+      return <Table {...block} />;
+    case "rule":
+      return <hr />;
   }
 }
 
-function List({ list }: { list: Tokens.List }) {
-  const items = list.items.map((item, i) => (
-    <li key={i} class={item.task ? "task" : undefined}>
-      {item.task && <input type="checkbox" disabled checked={item.checked ?? false} aria-label="Done" />}
-      {blocks(item.tokens.filter(({ type }) => type !== "checkbox"))}
+function Line({ item }: { item: Item }) {
+  if (item.done === undefined) return <li>{blocks(item.children)}</li>;
+  return (
+    <li class="task">
+      <input type="checkbox" disabled checked={item.done} aria-label={item.done ? "done" : "to do"} />{" "}
+      {blocks(item.children)}
     </li>
-  ));
-  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+  );
 }
 
-function Table({ table }: { table: Tokens.Table }) {
-  const side = (align: string | null) => (align === "right" ? "num" : undefined);
+function Table({ align, head, rows }: Extract<Block, { kind: "table" }>) {
+  const side = (i: number) => (align[i] === "right" ? "num" : undefined);
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Table in the notes">
       <table>
         <thead>
           <tr>
-            {table.header.map((cell, i) => (
-              <th key={i} scope="col" class={side(cell.align)}>
-                {inlines(cell.tokens)}
+            {head.map((cell, i) => (
+              <th key={i} scope="col" class={side(i)}>
+                {inlines(cell)}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {table.rows.map((row, i) => (
+          {rows.map((row, i) => (
             <tr key={i}>
               {row.map((cell, k) => (
-                <td key={k} class={side(cell.align)}>
-                  {inlines(cell.tokens)}
+                <td key={k} class={side(k)}>
+                  {inlines(cell)}
                 </td>
               ))}
             </tr>
@@ -84,37 +77,18 @@ function Table({ table }: { table: Tokens.Table }) {
   );
 }
 
-function Inline({ token }: { token: Token }): ComponentChildren {
-  switch (token.type) {
-    case "strong":
-      return <strong>{inlines(token.tokens)}</strong>;
-    case "em":
-      return <em>{inlines(token.tokens)}</em>;
-    case "del":
-      return <del>{inlines(token.tokens)}</del>;
-    case "codespan":
-      return <code>{(token as Tokens.Codespan).text}</code>;
-    case "br":
+function Word({ inline }: { inline: Inline }): ComponentChildren {
+  switch (inline.kind) {
+    case "text":
+      return inline.text;
+    case "code":
+      return <code>{inline.text}</code>;
+    case "break":
       return <br />;
     case "link":
-      return <Anchor href={(token as Tokens.Link).href}>{inlines(token.tokens)}</Anchor>;
-    case "image":
-      return <Anchor href={(token as Tokens.Image).href}>{(token as Tokens.Image).text || "picture"}</Anchor>;
-    case "escape":
-      return (token as Tokens.Escape).text;
-    case "text":
-      return token.tokens ? inlines(token.tokens) : (token as Tokens.Text).text;
+      return <Anchor href={inline.href}>{inlines(inline.children)}</Anchor>;
     default:
-      return token.raw;
-  }
-}
-
-/** Where a link may lead: to another site, a mail address, or within the dashboard. */
-export function isSafe(href: string): boolean {
-  try {
-    return ["http:", "https:", "mailto:"].includes(new URL(href, "https://ablate.invalid/").protocol);
-  } catch {
-    return false;
+      return createElement(inline.kind, {}, inlines(inline.children));
   }
 }
 
