@@ -53,12 +53,13 @@ class TableCache {
     const std::shared_ptr<const PackedTable>& form(bool long_form) const {
       return long_form || !pivoted ? table : pivoted;
     }
-    void pack(ablate::v1::Table message, const std::shared_ptr<StatisticsMemo>& memo);
+    void pack(ablate::v1::Table message, storage::Table noted, const std::shared_ptr<StatisticsMemo>& memo);
     std::uint64_t number = 0;                  ///< of the log: the same
     std::shared_ptr<storage::KeptTable> rows;  ///< to be brought up to date, where there is a log
     std::size_t bytes = 0;
   };
   std::list<Kept>::iterator find(const std::string& sweep);
+  bool is_new(const Kept& kept, std::int64_t asked) const;
   void keep(Kept table);
   void forget(const std::string& sweep);
   Kept compute(storage::Database& db, const std::string& sweep, Kept next) const;
@@ -73,5 +74,9 @@ class TableCache {
   std::set<std::string> under_way_;
   const std::shared_ptr<StatisticsMemo> memo_ = std::make_shared<StatisticsMemo>();  // of all tables
 };
+
+/// How a cell of a sweep's table came about, at the cost of its row where the table is kept.
+/// Throws: as why of views.h.
+ablate::v1::WhyResponse why(storage::Database& db, TableCache& tables, const ablate::v1::WhyRequest& request);
 
 }  // namespace abl::views
