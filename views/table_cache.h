@@ -15,6 +15,7 @@
 #include "storage/database.h"
 #include "storage/table.h"
 #include "views/packed_table.h"
+#include "views/row_means.h"
 
 namespace abl::views {
 
@@ -35,7 +36,9 @@ class TableCache {
   void follow(const storage::ChangeLog& log) {
     log_ = &log;
     most_bytes_ *= 2;
+    means_.follow(log);
   }
+  RowMeans& means() { return means_; }
 
   /// The table as it is now, or was at a moment since the call; computed with `db`, which is in no
   /// transaction, for it would read an older state. Waits for another thread that computes the same one.
@@ -72,6 +75,7 @@ class TableCache {
   std::list<Kept> kept_;  // what was read last first
   std::size_t bytes_ = 0;
   std::set<std::string> under_way_;
+  RowMeans means_;
   const std::shared_ptr<StatisticsMemo> memo_ = std::make_shared<StatisticsMemo>();  // of all tables
 };
 
