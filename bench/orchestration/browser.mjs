@@ -148,20 +148,20 @@ async function handle(browser, { url, sweep, repetitions }) {
     await until(page, "input", rows, () => box.fill(""));
     await sleep(200);
   }
-  await open("chart=scatter&chart-x=loss&chart-y=acc");
-  const canvas = page.locator("section[aria-labelledby=charts] canvas").first();
-  await canvas.waitFor();
+  await open("chart=scatter&chart-x=i&chart-y=acc");
+  const plot = page.getByRole("img", { name: /^Scatter of/ });
+  await plot.waitFor();
+  await page.waitForFunction(`(${kAllRead})()`, undefined, { timeout: patience });
   await sleep(500);
   for (let i = 0; i < repetitions; ++i) {
-    const { x, y, width, height } = await canvas.boundingBox();
-    await canvas.scrollIntoViewIfNeeded();
-    const there = (await canvas.boundingBox()) ?? { x, y, width, height };
-    await page.mouse.move(there.x + there.width * 0.4, there.y + there.height * 0.1);
+    await plot.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await plot.boundingBox();
+    await page.mouse.move(x + width * 0.4, y + 12);
     await page.mouse.down();
-    await page.mouse.move(there.x + there.width * (0.7 + 0.02 * i), there.y + there.height * 0.9, { steps: 8 });
+    await page.mouse.move(x + width * (0.7 + 0.02 * i), y + height - 30, { steps: 8 });
     say("brush", "ms", await until(page, "pointerup", rows, () => page.mouse.up()));
     await sleep(300);
-    await page.goBack();
+    await until(page, "popstate", rows, () => page.goBack());
     await sleep(300);
   }
   await page.context().close();
@@ -174,7 +174,7 @@ async function cpu(session) {
   return { pages: sum(processInfo.filter(({ type }) => type === "renderer")), all: sum(processInfo) };
 }
 
-/** What tabs cost while nobody does anything: CPU and network, over `seconds`. */
+/** What tabs cost while nobody does anything: CPU and network, over `seconds`. All of several count as looked at. */
 async function watch({ url, seconds }, name, paths) {
   const browser = await startBrowser(); // alone, so that its processes are these tabs'
   try {
@@ -203,19 +203,39 @@ async function watch({ url, seconds }, name, paths) {
   }
 }
 
+/** What cannot be done is said, and the rest goes on. */
+async function attempt(what, work) {
+  try {
+    await work();
+  } catch (error) {
+    refuse(what, error);
+  }
+}
+
 async function ours(browser) {
   const { url, sweep, growing, run, repetitions } = asked;
-  await load(browser, "ablate", `${url}sweeps/${sweep}`, repetitions, "a sweep's table");
-  await handle(browser, asked);
+  await attempt("loading", () =>
+    load(browser, "ablate", `${url}sweeps/${sweep}`, repetitions, "a sweep's table"),
+  );
+  await attempt("sort, filter or brush", () => handle(browser, asked));
   if (!growing) return;
   const tabs = {
     "a live tab, a sweep": [`sweeps/${growing}`],
     "a live tab, its run": [`runs/${run}`],
     "a live tab, Home": [""],
     "a live tab, another sweep": [`sweeps/${sweep}`],
-    "eight live tabs": [`sweeps/${growing}`, `runs/${run}`, "", `sweeps/${sweep}`, "sweeps", "queue", "workers", "tables"],
+    "eight live tabs": [
+      `sweeps/${growing}`,
+      `runs/${run}`,
+      "",
+      `sweeps/${sweep}`,
+      "sweeps",
+      "queue",
+      "workers",
+      "tables",
+    ],
   };
-  for (const [name, paths] of Object.entries(tabs)) await watch(asked, name, paths);
+  for (const [name, paths] of Object.entries(tabs)) await attempt(name, () => watch(asked, name, paths));
 }
 
 async function peers(browser) {
@@ -235,7 +255,9 @@ async function peers(browser) {
     await page.context().close();
   }
   const at = new URL(url);
-  await watch({ url: `${at.origin}/`, seconds }, "a tab that is left open", [url.slice(at.origin.length + 1)]);
+  await watch({ url: `${at.origin}/`, seconds }, "a tab that is left open", [
+    url.slice(at.origin.length + 1),
+  ]);
 }
 
 const browser = await startBrowser();

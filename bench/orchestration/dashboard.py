@@ -193,7 +193,8 @@ def measure(bench, figures, home, store, sweep, growing):
     for row in range(round(store.trials * FAILED))[:40]:  # which are of the last seed: each makes a row of the table anew
         tab.act("RetrySweep", {"sweep": sweep, "row": f"i={row}", "seed": "9"})
         times.append(tab.read(page_of(sweep)[1])[0])
-    figures.add(SERVER, "its table, after each change of a trial: p95", "ms", store.name, statistics.quantiles(times, n=20)[-1] * 1e3)
+    if len(times) > 1:
+        figures.add(SERVER, "its table, after each change of a trial: p95", "ms", store.name, statistics.quantiles(times, n=20)[-1] * 1e3)
     seconds = 5 if bench.quick else 20
     for way, again in ("whole answers", False), ("what changed", True):
         looked = Tab(home.url)

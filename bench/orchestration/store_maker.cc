@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes results files for bench.py, as a scheduler would have left them, through storage/; and puts points
 // into one as fast as SQLite alone does.
-//   store_maker sweeps FILE [--sweeps N] [--rows N] [--seeds N] [--completed SHARE] [--failed SHARE] [--points N]
-//     trials of a command: of each sweep the first are completed, of which the first was probed, the next have
-//     failed, the others are queued
+//   store_maker sweeps FILE [--sweeps N] [--rows N] [--seeds N] [--completed SHARE] [--failed SHARE]
+//   [--points N]
+//     trials of a command: of each sweep the first are completed, of which the first was probed, the next
+//     have failed, the others are queued
 //   store_maker points FILE [--points N] [--metrics N] [--rows-per-commit N] [--foreign-keys]
 //     a bare loop of inserts; prints its seconds
 #include <fmt/format.h>
@@ -102,7 +103,8 @@ std::vector<storage::NewTrial> trials_of(const std::string& name, const Options&
   return trials;
 }
 
-/// The same curve for all but where it lies, so that tables have something to say, and no two trials are equal.
+/// The same curve for all but where it lies, so that tables have something to say, and no two trials are
+/// equal.
 std::vector<storage::Series> curves(std::uint32_t points, storage::TrialId trial, Time now) {
   std::vector<storage::Series> all;
   for (const char* name : kMetrics) {
@@ -146,7 +148,8 @@ void fail(Database& db, storage::TrialId trial, std::uint32_t points, Time now) 
   storage::TrialStore{db}.end(
       run,
       {.state = storage::RunState::kFailed,
-       .reason = is_memory ? "out of memory" : fmt::format("exit code 1: unknown option --part-{}", trial % 7),
+       .reason =
+           is_memory ? "out of memory" : fmt::format("exit code 1: unknown option --part-{}", trial % 7),
        .exit_code = 1,
        .retryable = false,
        .failure = is_memory ? protocol::FailureClass::kResources : protocol::FailureClass::kTrial},
@@ -163,14 +166,15 @@ void probe(Database& db, storage::RunId run, std::uint32_t step, Time now) {
   };
   auto values = nlohmann::json::array();
   for (int i = 0; i < kHeads * kTokens; ++i) values.push_back(1.0 / (1 + i % kTokens));
-  const nlohmann::json found{
-      {"probe", "attention"},
-      {"settings", {{"images", 1}}},
-      {"values", {{"entropy", 1.83}}},
-      {"arrays",
-       {{"map",
-         {{"axes", {{{"name", "head"}, {"places", places(kHeads)}}, {{"name", "token"}, {"places", places(kTokens)}}}},
-          {"values", values}}}}}};
+  const nlohmann::json found{{"probe", "attention"},
+                             {"settings", {{"images", 1}}},
+                             {"values", {{"entropy", 1.83}}},
+                             {"arrays",
+                              {{"map",
+                                {{"axes",
+                                  {{{"name", "head"}, {"places", places(kHeads)}},
+                                   {{"name", "token"}, {"places", places(kTokens)}}}},
+                                 {"values", values}}}}}};
   storage::ProbeStore{db}.put(run, protocol::read_probe_result_text(found.dump()), step, {}, now);
 }
 
