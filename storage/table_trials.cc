@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -54,7 +56,8 @@ bool lower_is_better(const Column& column) {
 /// metric.
 struct Taken {
   std::size_t column = 0;
-  std::string source, take;
+  std::string source;
+  Take take = Take::kLast;  ///< never kBest
 };
 
 std::vector<Taken> taken_metrics(const std::vector<Column>& columns) {
@@ -65,7 +68,7 @@ std::vector<Taken> taken_metrics(const std::vector<Column>& columns) {
     const Take take = column.take != Take::kBest ? column.take
                       : lower_is_better(column)  ? Take::kMin
                                                  : Take::kMax;
-    taken.push_back({i, column.source, std::string{name_of(take)}});
+    taken.push_back({i, column.source, take});
   }
   return taken;
 }
@@ -74,47 +77,50 @@ std::vector<Taken> taken_metrics(const std::vector<Column>& columns) {
 constexpr std::size_t kColumnsAtOnce = 4;
 
 /// Its value, how many of its points are not finite where the value is of the others, and whether there is
-/// one; of column `slot` of a pass.
-std::string select_value(int slot) {
+/// one; of column `slot` of a pass. What is taken is a number: a text would be compared anew for each trial.
+std::string select_value(std::size_t slot) {
   return fmt::format(
-      ", CASE :take{0} WHEN 'min' THEN m{0}.min WHEN 'max' THEN m{0}.max WHEN 'mean' THEN m{0}.sum / "
-      "m{0}.finite "
+      ", CASE :take{0} WHEN {1} THEN m{0}.min WHEN {2} THEN m{0}.max WHEN {3} THEN m{0}.sum / m{0}.finite "
       "ELSE COALESCE(m{0}.last, m{0}.last_kind) END, "
-      "CASE :take{0} WHEN 'last' THEN 0 ELSE CASE WHEN m{0}.finite > 0 THEN m{0}.count - m{0}.finite ELSE 0 "
+      "CASE :take{0} WHEN {4} THEN 0 ELSE CASE WHEN m{0}.finite > 0 THEN m{0}.count - m{0}.finite ELSE 0 "
       "END END, "
       "m{0}.run_id IS NOT NULL, m{0}.last IS NULL",
-      slot);
+      slot, static_cast<int>(Take::kMin), static_cast<int>(Take::kMax), static_cast<int>(Take::kMean),
+      static_cast<int>(Take::kLast));
 }
 
-std::string join_value(int slot) {
+std::string join_value(std::size_t slot) {
   return fmt::format(" LEFT JOIN metric_summary m{0} ON m{0}.run_id = run.id AND m{0}.metric_id = :metric{0}",
                      slot);
 }
 
 /// A line for each trial of some rows, in table order, with the run that it is completed by and that run's
-/// values.
-const std::string& select_trials() {
-  static const std::string kSql = [] {
-    std::string values, joins;
-    for (int slot = 0; slot < static_cast<int>(kColumnsAtOnce); ++slot)
-      values += select_value(slot), joins += join_value(slot);
-    return R"sql(
+/// values of so many columns.
+std::string select_trials(std::size_t columns) {
+  std::string values, joins;
+  for (std::size_t slot = 0; slot < columns; ++slot) values += select_value(slot), joins += join_value(slot);
+  return R"sql(
       SELECT st.row, st.seed, t.id, t.state, st.withdrawn, st.unfilled > 0, t.result_version < t.due_version, t.due_version,
              CASE WHEN t.state IN ('failed', 'held') OR t.command_json = '["ablate-import"]' THEN t.reason END,
              run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points, run.packed_with, st.seed_index)sql" +
-           values + R"sql(
+         values + R"sql(
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id AND t.state = 'completed')sql" +
-           joins +
-           " WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row <= :last ORDER BY st.row, "
-           "st.seed_index";
-  }();
-  return kSql;
+         joins +
+         " WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row <= :last ORDER BY st.row, "
+         "st.seed_index";
 }
 constexpr int kFirstValue = 16, kValueColumns = 4;  // of that line
 
 double value_of(const Statement& line, int column) {
   if (line.is_null(column)) return std::nan("");
   return protocol::non_finite_value(line.text(column)).value_or(line.real(column));
+}
+
+/// The same of `select_value`: only where the last value is not finite it may be a word, and to ask a number
+/// for its text would print it.
+double selected_value(const Statement& line, int column) {
+  const bool may_be_word = line.integer(column + 3) != 0 || line.is_null(column);
+  return may_be_word ? value_of(line, column) : line.real(column);
 }
 
 void count_trial(TrialCounts& counts, TrialState state, bool withdrawn, bool unfilled) {
@@ -157,6 +163,21 @@ std::optional<std::int64_t> metric_id(Database& db, const std::string& name) {
   return db.prepared("SELECT id FROM metric WHERE name = :name")
       .bind(":name", name)
       .one([](const Statement& row) { return row.integer(0); });
+}
+
+/// `select_trials` of some columns, at most kColumnsAtOnce; which sweep and rows is yet to be bound.
+Statement& trials_with(Database& db, std::span<const Taken> columns) {
+  static const auto kSql = [] {
+    std::array<std::string, kColumnsAtOnce + 1> all;
+    for (std::size_t columns = 0; columns < all.size(); ++columns) all[columns] = select_trials(columns);
+    return all;
+  }();
+  auto& lines = db.prepared(kSql[columns.size()].c_str());
+  for (std::size_t slot = 0; slot < columns.size(); ++slot) {
+    lines.bind(fmt::format(":take{}", slot).c_str(), static_cast<int>(columns[slot].take));
+    lines.bind(fmt::format(":metric{}", slot).c_str(), metric_id(db, columns[slot].source));
+  }
+  return lines;
 }
 
 /// As its sweep sees it, which may have withdrawn its claim.
@@ -213,13 +234,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
   }
   for (std::size_t begin = 0; begin == 0 || begin < taken.size(); begin += kColumnsAtOnce) {
     const std::size_t count = std::min(kColumnsAtOnce, taken.size() - std::min(taken.size(), begin));
-    auto& lines = db.prepared(select_trials().c_str());
-    for (std::size_t slot = 0; slot < kColumnsAtOnce; ++slot) {
-      const bool is_used = slot < count;
-      lines.bind(fmt::format(":take{}", slot).c_str(), is_used ? taken[begin + slot].take : "");
-      lines.bind(fmt::format(":metric{}", slot).c_str(),
-                 is_used ? metric_id(db, taken[begin + slot].source) : std::nullopt);
-    }
+    auto& lines = trials_with(db, std::span{taken}.subspan(begin, count));
     lines.bind(":sweep", sweep_)
         .bind(":first", static_cast<std::int64_t>(first))
         .bind(":last", static_cast<std::int64_t>(last));
@@ -254,7 +269,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
         cell.values.push_back({.run = run,
                                .trial = trial,
                                .seed = seed,
-                               .value = value_of(lines, value),
+                               .value = selected_value(lines, value),
                                .not_finite = static_cast<std::uint32_t>(lines.integer(value + 1)),
                                .diverged = lines.integer(value + 3) != 0});
         if (const auto others = static_cast<std::uint32_t>(lines.integer(14));
@@ -278,12 +293,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
 
 std::vector<SeedCell> read_seeds(Database& db, SweepId sweep, int row, const Column& column) {
   const Taken taken = taken_metrics({column}).at(0);
-  auto& lines = db.prepared(select_trials().c_str());
-  for (std::size_t slot = 0; slot < kColumnsAtOnce; ++slot) {
-    lines.bind(fmt::format(":take{}", slot).c_str(), slot == 0 ? taken.take : "");
-    lines.bind(fmt::format(":metric{}", slot).c_str(),
-               slot == 0 ? metric_id(db, taken.source) : std::nullopt);
-  }
+  auto& lines = trials_with(db, {&taken, 1});
   lines.bind(":sweep", sweep).bind(":first", row).bind(":last", row);
   std::vector<SeedCell> seeds;
   while (lines.step()) {
@@ -297,7 +307,7 @@ std::vector<SeedCell> read_seeds(Database& db, SweepId sweep, int row, const Col
     seed.diverged = seed.state == TrialState::kFailed && says_diverged(lines.text(8));
     if (is_completed && lines.integer(kFirstValue + 2) != 0) {
       seed.run = static_cast<RunId>(lines.integer(9));
-      seed.value = value_of(lines, kFirstValue);
+      seed.value = selected_value(lines, kFirstValue);
       seed.diverged = lines.integer(kFirstValue + 3) != 0 || !std::isfinite(*seed.value);
     }
     seeds.push_back(seed);

@@ -9,7 +9,8 @@
 namespace abl::views {
 namespace v1 = ablate::v1;
 
-PackedTable::PackedTable(v1::Table table, std::shared_ptr<StatisticsMemo> memo) : memo_{std::move(memo)} {
+PackedTable::PackedTable(v1::Table table, std::shared_ptr<StatisticsMemo> memo, storage::Table noted)
+    : memo_{std::move(memo)}, noted_{std::move(noted)} {
   for (const v1::TableRow& row : table.rows())
     if (const std::string& id = baseline_of(table, row); !id.empty()) compared_with_.try_emplace(id, 0);
   google::protobuf::RepeatedPtrField<v1::TableRow> rows;
@@ -26,7 +27,12 @@ PackedTable::PackedTable(v1::Table table, std::shared_ptr<StatisticsMemo> memo) 
 }
 
 std::size_t PackedTable::bytes() const {
-  return head_.SpaceUsedLong() + bytes_.capacity() + ends_.capacity() * sizeof(std::size_t);
+  std::size_t noted = (noted_.diverged.size() + noted_.lost.size() + noted_.packed.size()) *
+                      (sizeof(storage::LostMetrics) + 64);  // about
+  for (const storage::TableRow& row : noted_.rows)
+    noted += sizeof row + row.cells.size() * sizeof(storage::Cell);
+  for (const auto& rows : noted_.equal_rows) noted += rows.size() * (sizeof rows.front() + 32);
+  return head_.SpaceUsedLong() + bytes_.capacity() + ends_.capacity() * sizeof(std::size_t) + noted;
 }
 
 v1::TableRow PackedTable::row(std::size_t index) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
+#include "storage/table.h"
 #include "views/compared.h"
 #include "views/views.h"
 
@@ -19,16 +20,20 @@ namespace abl::views {
 /// it in parts. Thread: any, it does not change.
 class PackedTable {
  public:
-  /// `memo`: has the statistics of rows that were asked for before; may be null.
-  explicit PackedTable(ablate::v1::Table table, std::shared_ptr<StatisticsMemo> memo = nullptr);
+  /// `memo`: has the statistics of rows that were asked for before; may be null. `noted`: what its notes are
+  /// written from (table_notes.h).
+  explicit PackedTable(ablate::v1::Table table, std::shared_ptr<StatisticsMemo> memo = nullptr,
+                       storage::Table noted = {});
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(ends_.size()); }
   std::size_t bytes() const;
+  const ablate::v1::Table& head() const { return head_; }  ///< all but the rows
+  const storage::Table& noted() const { return noted_; }
+  ablate::v1::TableRow row(std::size_t index) const;  ///< by its place
   /// Some rows, with what the whole table says of columns and in notes.
   ablate::v1::Table part(const Page& rows) const;
 
  private:
-  ablate::v1::TableRow row(std::size_t index) const;
   void add_statistics_to(ablate::v1::Table& part) const;
 
   ablate::v1::Table head_;  // without rows
@@ -37,6 +42,7 @@ class PackedTable {
   std::optional<std::uint32_t> baseline_;
   std::unordered_map<std::string, std::uint32_t> compared_with_;  // rows that others are compared with
   std::shared_ptr<StatisticsMemo> memo_;
+  storage::Table noted_;
 };
 
 }  // namespace abl::views

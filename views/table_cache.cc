@@ -8,6 +8,7 @@
 
 #include "storage/sweep_store.h"
 #include "views/convert.h"
+#include "views/table_notes.h"
 
 namespace abl::views {
 
@@ -18,7 +19,7 @@ std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, cons
   std::unique_lock lock{mutex_};
   const std::int64_t asked = watched_.data_version();
   for (;; computed_.wait(lock)) {
-    if (const auto kept = find(sweep); kept != kept_.end() && kept->version >= asked)
+    if (const auto kept = find(sweep); kept != kept_.end() && is_new(*kept, asked))
       return kept->form(long_form);
     if (!under_way_.contains(sweep)) break;
   }
@@ -44,18 +45,27 @@ std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, cons
   return next.form(long_form);
 }
 
+/// Whether it is no older than the state of the store that somebody asks for. The log hears of a commit after
+/// readers may see it: a table that was brought up to date in between lacks what the log has since.
+bool TableCache::is_new(const Kept& kept, std::int64_t asked) const {
+  return kept.version >= asked && (!log_ || kept.number >= log_->number());
+}
+
 /// Both forms of a table, and their bytes.
-void TableCache::Kept::pack(ablate::v1::Table message, const std::shared_ptr<StatisticsMemo>& memo) {
+void TableCache::Kept::pack(ablate::v1::Table message, storage::Table noted,
+                            const std::shared_ptr<StatisticsMemo>& memo) {
   pivoted =
       has_pivot(message) ? std::make_shared<PackedTable>(views::pivoted(message, memo.get()), memo) : nullptr;
-  table = std::make_shared<PackedTable>(std::move(message), memo);
+  table = std::make_shared<PackedTable>(std::move(message), memo, std::move(noted));
   bytes = table->bytes() + (pivoted ? pivoted->bytes() : 0);
 }
 
 /// The table as it is now, from what it was before, where that is known. Alone for a sweep.
 TableCache::Kept TableCache::compute(storage::Database& db, const std::string& sweep, Kept next) const {
   if (!log_) {
-    next.pack(views::table(db, sweep), memo_);
+    storage::Table stored = storage::read_table(db, sweep);
+    storage::Table noted = views::noted(stored);
+    next.pack(to_proto(std::move(stored)), std::move(noted), memo_);
     return next;
   }
   const storage::ChangeLog::Since since = log_->since(next.number);
@@ -77,7 +87,7 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
     if (rows.empty() && next.rows->is_counted(db)) return next;
     next.rows->update(db, rows);
   }
-  next.pack(to_proto(next.rows->table(), memo_.get()), memo_);
+  next.pack(to_proto(next.rows->table(), memo_.get()), noted(next.rows->table()), memo_);
   next.bytes += next.rows->bytes();
   return next;
 }

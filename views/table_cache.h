@@ -15,6 +15,7 @@
 #include "storage/database.h"
 #include "storage/table.h"
 #include "views/packed_table.h"
+#include "views/row_means.h"
 
 namespace abl::views {
 
@@ -35,7 +36,9 @@ class TableCache {
   void follow(const storage::ChangeLog& log) {
     log_ = &log;
     most_bytes_ *= 2;
+    means_.follow(log);
   }
+  RowMeans& means() { return means_; }
 
   /// The table as it is now, or was at a moment since the call; computed with `db`, which is in no
   /// transaction, for it would read an older state. Waits for another thread that computes the same one.
@@ -53,12 +56,13 @@ class TableCache {
     const std::shared_ptr<const PackedTable>& form(bool long_form) const {
       return long_form || !pivoted ? table : pivoted;
     }
-    void pack(ablate::v1::Table message, const std::shared_ptr<StatisticsMemo>& memo);
+    void pack(ablate::v1::Table message, storage::Table noted, const std::shared_ptr<StatisticsMemo>& memo);
     std::uint64_t number = 0;                  ///< of the log: the same
     std::shared_ptr<storage::KeptTable> rows;  ///< to be brought up to date, where there is a log
     std::size_t bytes = 0;
   };
   std::list<Kept>::iterator find(const std::string& sweep);
+  bool is_new(const Kept& kept, std::int64_t asked) const;
   void keep(Kept table);
   void forget(const std::string& sweep);
   Kept compute(storage::Database& db, const std::string& sweep, Kept next) const;
@@ -71,7 +75,12 @@ class TableCache {
   std::list<Kept> kept_;  // what was read last first
   std::size_t bytes_ = 0;
   std::set<std::string> under_way_;
+  RowMeans means_;
   const std::shared_ptr<StatisticsMemo> memo_ = std::make_shared<StatisticsMemo>();  // of all tables
 };
+
+/// How a cell of a sweep's table came about, at the cost of its row where the table is kept.
+/// Throws: as why of views.h.
+ablate::v1::WhyResponse why(storage::Database& db, TableCache& tables, const ablate::v1::WhyRequest& request);
 
 }  // namespace abl::views

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 
@@ -197,6 +198,54 @@ std::vector<std::string> table_notes(const storage::Table& table) {
   add_packed(table.packed, notes);
   add_losses(table.lost, notes);
   return notes;
+}
+
+storage::Table noted(const storage::Table& table) {
+  storage::Table kept{.sweep = table.sweep, .baseline = table.baseline};
+  kept.columns = table.columns;
+  kept.diverged = table.diverged;
+  kept.equal_rows = table.equal_rows;
+  kept.before_mend = table.before_mend;
+  kept.lost = table.lost;
+  kept.packed = table.packed;
+  kept.holds = table.holds;
+  kept.seeds_added = table.seeds_added;
+  for (const storage::TableRow& row : table.rows) {
+    const auto says = [](const storage::Cell& cell) { return cell.mark || cell.older > 0; };
+    if (!row.not_trained && row.imported.empty() && std::ranges::none_of(row.cells, says)) continue;
+    storage::TableRow& line = kept.rows.emplace_back();
+    line.id = row.id;
+    line.not_trained = row.not_trained;
+    line.not_trained_why = row.not_trained_why;
+    line.imported = row.imported;
+    for (const storage::Cell& cell : row.cells) {
+      storage::Cell& of = line.cells.emplace_back();
+      of.mark = cell.mark;
+      of.older = cell.older;
+      of.older_version = cell.older_version;
+    }
+  }
+  return kept;
+}
+
+std::vector<std::string> table_notes_of(const storage::Table& noted, const std::string& row) {
+  const auto keep = [&](const auto& all, auto& kept, const auto& is) {
+    std::ranges::copy_if(all, std::back_inserter(kept), is);
+  };
+  const auto of_row = [&](const auto& each) { return each.row == row; };
+  storage::Table alone{.sweep = noted.sweep, .baseline = noted.baseline};
+  alone.columns = noted.columns;
+  keep(noted.rows, alone.rows, [&](const auto& each) { return each.id == row; });
+  keep(noted.diverged, alone.diverged, of_row);
+  keep(noted.lost, alone.lost, of_row);
+  keep(noted.packed, alone.packed, of_row);
+  keep(noted.equal_rows, alone.equal_rows,
+       [&](const auto& rows) { return std::ranges::find(rows, row) != rows.end(); });
+  for (const auto& [due, rows] : noted.before_mend)
+    if (std::ranges::find(rows, row) != rows.end()) alone.before_mend[due] = {row};
+  alone.holds = noted.holds;
+  alone.seeds_added = noted.seeds_added;
+  return table_notes(alone);
 }
 
 }  // namespace abl::views

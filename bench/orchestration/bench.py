@@ -15,7 +15,9 @@ the same machine in the same run.
   fleet    1,000 workers for 10 minutes: leases lost, the scheduler's CPU and memory
   reads    `ablate ls`, `table`, `show` as whole commands, through the scheduler and with --store
   compare  `ablate compare` of rows, runs and sweeps, with --store
-  dashboard  every read of its pages while points come in, and what a tab that is looked at costs
+  dashboard  every read of every page while points come in, of stores of four shapes (--stores), what a tab that is looked at costs, and what
+             a person waits for in a headless chromium (needs `npm ci` in tests/web/browser); with --peers FOLDER beside MLflow, Optuna's
+             dashboard and Aim, each on its own store of the same runs, in environments that are made in FOLDER
   idle     a scheduler with nothing to do, and trials queued
 
 Medians with the lowest and highest of the repetitions. Nothing is asserted: goals stand beside the numbers. Everything is in folders for
@@ -41,6 +43,7 @@ PARTS = {"noop": trials.noop, "null": trials.null, "submit": trials.submit, "ing
          "restart": stores.restart, "fleet": trials.fleet, "reads": stores.reads,
          "compare": stores.compare, "dashboard": dashboard.dashboard, "idle": trials.idle}
 # What others call these, and which of our numbers theirs are comparable with: what -> (case, metric, unit).
+STORES = ("runs", "sweep", "sweeps", "points")
 AREAS = {
     "dispatch": ("noop", {"and to submit them": ("/bin/true, one worker, 2 slots, durable", "per_trial", "ms")}),
     "ingest": ("ingest", {"pipe to committed row": ("a program's pipe to the committed row", "rate", "rows/s")}),
@@ -89,12 +92,18 @@ def parse():
     parser.add_argument("--points-of-trial", type=int, default=100, help="restart, reads: stored for each trial [100]")
     parser.add_argument("--fleet", type=int, help="fleet: workers [1000]")
     parser.add_argument("--minutes", type=float, help="fleet [10]")
+    parser.add_argument("--stores", type=lambda text: text.split(","), default=list(STORES), help=f"dashboard: some of {','.join(STORES)} [all]")
+    parser.add_argument("--no-browser", dest="browser", action="store_false", help="dashboard: of the server alone")
+    parser.add_argument("--peers", type=pathlib.Path, metavar="FOLDER", help="dashboard: where the peers' environments are, or are made")
     parser.add_argument("--idle-seconds", type=float, help="idle: for each look [30]")
     options = parser.parse_args()
     known = AREAS if options.rep else [*PARTS, "all"]
     for part in options.parts:
         if part not in known:
             parser.error(f"unknown part '{part}': expected {', '.join(known)}")
+    for store in options.stores:
+        if store not in STORES:
+            parser.error(f"unknown store '{store}': expected {', '.join(STORES)}")
     quick = options.quick
     if options.rep:  # what others measure
         options.sizes = options.sizes or {(True, True): [200], (True, False): [200, 1000], (False, True): [100], (False, False): [2000]}[
@@ -148,8 +157,9 @@ def main():
             code, after = 130, before
             figures.remark("interrupted: what was measured until then")
         moments[part] = {"before": before, "after": after}
-        if not options.json and figures.sizes(part):
-            print(f"\n{figures.table(part)}fsync {before['fsync_ms']} ms before, {after['fsync_ms']} ms after; "
+        if not options.json and figures.parts(part):
+            tables = "\n".join(map(figures.table, figures.parts(part)))
+            print(f"\n{tables}fsync {before['fsync_ms']} ms before, {after['fsync_ms']} ms after; "
                   f"load {before['load']}, {after['load']}", flush=True)
         if code:
             break

@@ -15,7 +15,7 @@ class Figures:
         self.values, self.ratios, self.remarks = {}, [], []
 
     def add(self, part, what, unit, size, value):
-        """`size`: of the work, or 0 where there is but one."""
+        """`size`: of the work, as a number or a name, or 0 where there is but one."""
         self.values.setdefault((part, what, unit), {}).setdefault(size, []).append(float(value))
 
     def remark(self, text):
@@ -34,21 +34,27 @@ class Figures:
                 self.ratios.append((part, name, size, [a / b for a, b in pairs if b], goal))
 
     def sizes(self, part):
-        return sorted({size for (of, _, _), sizes in self.values.items() if of == part for size in sizes})
+        """Numbers in ascending order; names as they came."""
+        found = dict.fromkeys(size for (of, _, _), sizes in self.values.items() if of == part for size in sizes)
+        return list(found) if any(isinstance(size, str) for size in found) else sorted(found)
+
+    def parts(self, of):
+        """A part, and those that were measured with it: their names begin with its own."""
+        return list(dict.fromkeys(part for part, _, _ in self.values if part == of or part.startswith(f"{of}, ")))
 
     def table(self, part):
         sizes = self.sizes(part)
-        grown = len(sizes) > 1
-        lines = [[part, "unit", *(f"{size:,}" if size else "" for size in sizes), *(["growth"] if grown else []), "n"]]
+        grown = len(sizes) > 1 and not any(isinstance(size, str) for size in sizes)
+        lines = [[part, "unit", *map(named, sizes), *(["growth"] if grown else []), "n"]]
         for (of, what, unit), at in self.values.items():
             if of != part:
                 continue
             cells = [spread(at[size]) if size in at else "–" for size in sizes]
             medians = [statistics.median(at[size]) for size in sizes if size in at]
-            growth = " ".join(f"{median / medians[0]:.3g}×" for median in medians) if len(medians) > 1 and medians[0] else ""
+            growth = grown and " ".join(f"{median / medians[0]:.3g}×" for median in medians) if len(medians) > 1 and medians[0] else ""
             lines.append([what, unit, *cells, *([growth] if grown else []), str(max(map(len, at.values())))])
         text = in_columns(lines)
-        ratios = [[name, f"{size:,}" if size else "", spread(all_of_them), goal] for of, name, size, all_of_them, goal in self.ratios
+        ratios = [[name, named(size), spread(all_of_them), goal] for of, name, size, all_of_them, goal in self.ratios
                   if of == part and all_of_them]
         if ratios:
             text += "\n" + in_columns([["ratio", "at", "median (lowest to highest)", "goal"], *ratios])
@@ -57,10 +63,15 @@ class Figures:
     def record(self):
         return {
             "figures": [{"part": part, "what": what, "unit": unit, "size": size, "values": values, **summary(values)}
-                        for (part, what, unit), sizes in self.values.items() for size, values in sorted(sizes.items())],
+                        for (part, what, unit), sizes in self.values.items() for size, values in sizes.items()],
             "ratios": [{"part": part, "ratio": name, "size": size, "goal": goal, **summary(values)}
                        for part, name, size, values, goal in self.ratios if values],
             "remarks": self.remarks}
+
+
+def named(size):
+    """A column's head."""
+    return size if isinstance(size, str) else f"{size:,}" if size else ""
 
 
 def summary(values):

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes results files for bench.py, as a scheduler would have left them, through storage/; and puts points
 // into one as fast as SQLite alone does.
-//   store_maker sweeps FILE [--sweeps N] [--rows N] [--seeds N] [--completed SHARE] [--points N]
-//     trials of a command: of each sweep the first are completed, the others queued
+//   store_maker sweeps FILE [--sweeps N] [--rows N] [--seeds N] [--completed SHARE] [--failed SHARE]
+//   [--points N]
+//     trials of a command: of each sweep the first are completed, of which the first was probed, the next
+//     have failed, the others are queued
 //   store_maker points FILE [--points N] [--metrics N] [--rows-per-commit N] [--foreign-keys]
 //     a bare loop of inserts; prints its seconds
 #include <fmt/format.h>
@@ -16,13 +18,16 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "protocol/probe_results.h"
 #include "storage/metric_store.h"
+#include "storage/probe_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 
@@ -36,7 +41,7 @@ using storage::Transaction;
 struct Options {
   std::string file;
   int sweeps = 1, rows = 100, seeds = 10;
-  double completed = 0;
+  double completed = 0, failed = 0;
   std::uint32_t points = 100;  ///< of each completed trial
   std::uint64_t all_points = 1'000'000;
   int metrics = 4;
@@ -98,14 +103,15 @@ std::vector<storage::NewTrial> trials_of(const std::string& name, const Options&
   return trials;
 }
 
-/// The same curve for all but its end, so that tables have something to say.
+/// The same curve for all but where it lies, so that tables have something to say, and no two trials are
+/// equal.
 std::vector<storage::Series> curves(std::uint32_t points, storage::TrialId trial, Time now) {
   std::vector<storage::Series> all;
   for (const char* name : kMetrics) {
     storage::Series series{.name = name};
     const std::uint32_t steps = std::max(1U, points / static_cast<std::uint32_t>(std::size(kMetrics)));
     for (std::uint32_t step = 1; step <= steps; ++step) {
-      const double falling = std::exp(-3.0 * step / steps) + 0.001 * (trial % 97);
+      const double falling = std::exp(-3.0 * step / steps) + 0.001 * (trial % 97) + 1e-8 * trial;
       series.steps.push_back(step);
       series.values.push_back(name == kMetrics[0] ? falling : 100 * (1 - falling / 2));
       series.times_ms.push_back(now.time_since_epoch().count() + step);
@@ -115,7 +121,8 @@ std::vector<storage::Series> curves(std::uint32_t points, storage::TrialId trial
   return all;
 }
 
-void complete(Database& db, storage::TrialId trial, std::uint32_t points, Time now) {
+/// A run of a trial that has begun.
+storage::RunId start(Database& db, storage::TrialId trial, std::uint32_t points, Time now) {
   storage::TrialStore trials{db};
   const auto lease = trials.lease(trial, "bench-worker", "bench", now, now + 24h, {0});
   if (!lease) throw Error{Code::kInternal, fmt::format("trial {} cannot be leased", trial)};
@@ -123,9 +130,52 @@ void complete(Database& db, storage::TrialId trial, std::uint32_t points, Time n
       lease->run,
       {.total_steps = points, .directory = fmt::format("/bench/runs/{}/1", trial), .environment_json = "{}"},
       now);
-  storage::MetricStore{db}.append(lease->run, curves(points, trial, now));
-  storage::MetricStore{db}.append_log(lease->run, "done\n");
-  trials.end(lease->run, {.state = storage::RunState::kCompleted, .exit_code = 0}, now);
+  return lease->run;
+}
+
+storage::RunId complete(Database& db, storage::TrialId trial, std::uint32_t points, Time now) {
+  const storage::RunId run = start(db, trial, points, now);
+  storage::MetricStore{db}.append(run, curves(points, trial, now));
+  storage::MetricStore{db}.append_log(run, "done\n");
+  storage::TrialStore{db}.end(run, {.state = storage::RunState::kCompleted, .exit_code = 0}, now);
+  return run;
+}
+
+void fail(Database& db, storage::TrialId trial, std::uint32_t points, Time now) {
+  const storage::RunId run = start(db, trial, points, now);
+  storage::MetricStore{db}.append_log(run, "Traceback (most recent call last):\n");
+  const bool is_memory = trial % 3 == 0;
+  storage::TrialStore{db}.end(
+      run,
+      {.state = storage::RunState::kFailed,
+       .reason =
+           is_memory ? "out of memory" : fmt::format("exit code 1: unknown option --part-{}", trial % 7),
+       .exit_code = 1,
+       .retryable = false,
+       .failure = is_memory ? protocol::FailureClass::kResources : protocol::FailureClass::kTrial},
+      now);
+}
+
+/// As a probe of a ViT's attention finds it: a map of 197 tokens for each of 12 heads.
+void probe(Database& db, storage::RunId run, std::uint32_t step, Time now) {
+  constexpr int kHeads = 12, kTokens = 197;
+  const auto places = [](int count) {
+    auto names = nlohmann::json::array();
+    for (int i = 0; i < count; ++i) names.push_back(std::to_string(i));
+    return names;
+  };
+  auto values = nlohmann::json::array();
+  for (int i = 0; i < kHeads * kTokens; ++i) values.push_back(1.0 / (1 + i % kTokens));
+  const nlohmann::json found{{"probe", "attention"},
+                             {"settings", {{"images", 1}}},
+                             {"values", {{"entropy", 1.83}}},
+                             {"arrays",
+                              {{"map",
+                                {{"axes",
+                                  {{{"name", "head"}, {"places", places(kHeads)}},
+                                   {{"name", "token"}, {"places", places(kTokens)}}}},
+                                 {"values", values}}}}}};
+  storage::ProbeStore{db}.put(run, protocol::read_probe_result_text(found.dump()), step, {}, now);
 }
 
 /// The write-ahead log is begun anew between two commits: a whole file is left, as by a writer that ends.
@@ -148,10 +198,19 @@ void make_sweeps(const Options& options) {
             .all([](const storage::Statement& row) { return static_cast<storage::TrialId>(row.integer(0)); });
     const auto done =
         static_cast<std::size_t>(std::llround(options.completed * static_cast<double>(ids.size())));
-    for (std::size_t first = 0; first < done; first += kTrialsPerCommit) {
+    const auto ended = std::min(
+        ids.size(),
+        done + static_cast<std::size_t>(std::llround(options.failed * static_cast<double>(ids.size()))));
+    for (std::size_t first = 0; first < ended; first += kTrialsPerCommit) {
       Transaction transaction{db, Transaction::kImmediate};
-      for (std::size_t j = first; j < std::min<std::size_t>(done, first + kTrialsPerCommit); ++j)
-        complete(db, ids[j], options.points, now);
+      for (std::size_t j = first; j < std::min<std::size_t>(ended, first + kTrialsPerCommit); ++j) {
+        if (j >= done) {
+          fail(db, ids[j], options.points, now);
+          continue;
+        }
+        const storage::RunId run = complete(db, ids[j], options.points, now);
+        if (j == 0) probe(db, run, options.points, now);
+      }
       transaction.commit();
       db.empty_log(10s);
     }
@@ -234,6 +293,7 @@ int main(int argc, char** argv) {
   sweeps->add_option("--rows", options.rows, "Of each sweep");
   sweeps->add_option("--seeds", options.seeds);
   sweeps->add_option("--completed", options.completed, "Share of each sweep's trials, 0 to 1");
+  sweeps->add_option("--failed", options.failed, "Share of each sweep's trials, of those behind these");
   sweeps->add_option("--points", options.points, "Of each completed trial");
   auto* const points = app.add_subcommand("points", "Points of one run, by a bare loop of inserts");
   points->add_option("FILE", options.file)->required();

@@ -13,11 +13,11 @@ READERS = 50
 METRICS = ("train/loss", "train/top1", "lr", "images_per_s")
 
 
-def make_store(home, sweeps, trials, completed, points):
+def make_store(home, sweeps, trials, completed, points, failed=0):
     """Through storage/, in place of a scheduler: `trials` of each sweep, rows by ten seeds."""
     seeds = min(10, trials)
     run([built("store_maker"), "sweeps", home.store, "--sweeps", sweeps, "--rows", trials // seeds, "--seeds", seeds, "--completed", completed,
-         "--points", points])
+         "--failed", failed, "--points", points])
 
 
 # --- ingest ---

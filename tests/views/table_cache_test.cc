@@ -131,6 +131,19 @@ TEST_F(TableCacheTest, WhereCommitsSayWhatTheyTouchATableIsReadAnewByItsRows) {
       << "more than is remembered";
 }
 
+TEST_F(TableCacheTest, ATableThatWasReadBeforeTheLogHeardOfACommitIsReadAgainThen) {
+  submit(sweep_of("s", 2, 1));
+  storage::ChangeLog log;
+  db.note_touched();
+  TableCache tables{folder / "results.db"};
+  tables.follow(log);
+  (void)tables.table(reader, "s");
+  complete(1, 80);
+  (void)tables.table(reader, "s");  // between the commit and what is said of it
+  log.add(db.take_touched());
+  EXPECT_EQ(text_of(*tables.table(reader, "s")), "80.00");
+}
+
 TEST_F(TableCacheTest, APartHasItsRowsAndTheBaseline) {
   auto text = sweep_of("s", 5, 1);
   text.sweep.baseline = "c";

@@ -5,6 +5,7 @@
 #include "tests/storage/fixtures.h"
 #include "views/comparison.h"
 #include "views/convert.h"
+#include "views/table_cache.h"
 #include "views/views.h"
 
 namespace abl::views {
@@ -25,9 +26,30 @@ class WhyTest : public storage::StoreTest {
     request.set_sweep(sweep);
     request.set_row(row);
     request.set_column(column);
-    return why(db, request);
+    v1::WhyResponse whole = why(db, request);
+    TableCache tables{folder / "results.db"};
+    storage::Database reader{folder / "results.db", storage::Database::Mode::kReadOnly};
+    EXPECT_EQ(why(reader, tables, request).SerializeAsString(), whole.SerializeAsString());
+    return whole;
   }
 };
+
+TEST_F(WhyTest, OfATableThatIsKeptACellCostsTheSameHoweverManyRowsThereAre) {
+  submit(storage::sweep_of("small", 2, 3));             // trials 1 to 6
+  submit(storage::sweep_of("large", 26, 3, "others"));  // 7 to 84
+  for (storage::TrialId trial = 1; trial <= 84; ++trial) complete(trial, trial);
+  TableCache tables{folder / "results.db"};
+  storage::Database reader{folder / "results.db", storage::Database::Mode::kReadOnly};
+  const auto steps_of = [&](const std::string& sweep) {
+    v1::WhyRequest request;
+    request.set_sweep(sweep), request.set_row("b"), request.set_column("acc");
+    (void)tables.table(reader, sweep);
+    const std::int64_t before = reader.steps();
+    (void)why(reader, tables, request);
+    return reader.steps() - before;
+  };
+  EXPECT_LT(steps_of("large") * 2, steps_of("small") * 3);
+}
 
 TEST_F(WhyTest, AnExpressionHasEachSeedsValueOfEachPart) {
   auto text = storage::sweep_of("s", 2, 2);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "ablate/v1/pages.pb.h"
@@ -36,9 +37,9 @@ std::vector<std::string> column_names(Database& db) {
 double scale_of(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
 
 /// Whether a row's mean in the column meets a test; nothing where there is no such column, or no row has a
-/// mean. Means are as those of tables: of completed trials, and none of a row whose values are not all
-/// finite.
-std::optional<bool> meets(Database& db, storage::SweepId sweep, const SweepQuery::ColumnTest& test) {
+/// mean.
+std::optional<bool> meets(Database& db, RowMeans::Search& means, const SweepRecord& sweep,
+                          const SweepQuery::ColumnTest& test) {
   struct Column {
     int position = 0;
     bool is_count = false;
@@ -48,40 +49,37 @@ std::optional<bool> meets(Database& db, storage::SweepId sweep, const SweepQuery
       db.prepared(
             "SELECT position, kind, unit FROM sweep_column WHERE sweep_id = :sweep AND name = :name "
             "AND kind IN ('metric', 'count')")
-          .bind(":sweep", sweep)
+          .bind(":sweep", sweep.id)
           .bind(":name", test.column)
           .one([](const Statement& row) {
             return Column{static_cast<int>(row.integer(0)), row.text(1) == "count", scale_of(row.text(2))};
           });
   if (!column) return std::nullopt;
-  constexpr const char* kMeans = R"sql(
-      SELECT CASE WHEN COUNT(*) = COUNT(value) THEN AVG(value) END FROM (
-        SELECT st.row AS place, CASE c.take WHEN 'best' THEN CASE c.better WHEN 'lower' THEN ms.min ELSE ms.max END
-                  WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
-                  WHEN 'mean' THEN ms.sum / ms.finite ELSE ms.last END AS value
-        FROM sweep_column c JOIN metric m ON m.name = c.source
-        CROSS JOIN sweep_trial st ON st.sweep_id = c.sweep_id
-        CROSS JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
-        CROSS JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = m.id
-        WHERE c.sweep_id = :sweep AND c.position = :column) GROUP BY place)sql";
   constexpr const char* kCounts = R"sql(
       SELECT mc.value FROM sweep_column c CROSS JOIN sweep_row r ON r.sweep_id = c.sweep_id
       CROSS JOIN model_count mc ON mc.model_hash = r.model_hash AND mc.mode = c.source
         AND mc.version = (SELECT MAX(version) FROM model_count WHERE model_hash = r.model_hash AND mode = c.source)
       WHERE c.sweep_id = :sweep AND c.position = :column)sql";
   std::optional<bool> met;
-  for (const auto& mean : db.prepared(column->is_count ? kCounts : kMeans)
-                              .bind(":sweep", sweep)
-                              .bind(":column", column->position)
-                              .all([](const Statement& row) {
-                                return row.is_null(0) ? std::nullopt : std::optional{row.real(0)};
-                              }))
-    if (mean) met = met.value_or(false) || holds(test.op, *mean / column->scale, test.value);
+  const auto look = [&](double mean) {
+    if (!std::isnan(mean)) met = met.value_or(false) || holds(test.op, mean / column->scale, test.value);
+  };
+  if (column->is_count) {
+    for (const double count :
+         db.prepared(kCounts)
+             .bind(":sweep", sweep.id)
+             .bind(":column", column->position)
+             .all([](const Statement& row) { return row.is_null(0) ? std::nan("") : row.real(0); }))
+      look(count);
+  } else {
+    for (const double mean : means.of(db, sweep, column->position)) look(mean);
+  }
   return met;
 }
 
 /// Those of a query among the newest sweeps, newest first; what was not looked at becomes a note.
-std::vector<SweepRecord> found(Database& db, const SweepQuery& query, Time now, v1::SearchResponse& message) {
+std::vector<SweepRecord> found(Database& db, RowMeans::Search* means, const SweepQuery& query, Time now,
+                               v1::SearchResponse& message) {
   const storage::SweepStore store{db};
   std::vector<SweepRecord> sweeps;
   auto before = storage::SweepStore::kNewest;
@@ -97,14 +95,14 @@ std::vector<SweepRecord> found(Database& db, const SweepQuery& query, Time now, 
   }
   if (looked_at == kMostSearched && store.count() > looked_at)
     message.add_notes(fmt::format("only the newest {} of {} sweeps were searched", looked_at, store.count()));
-  if (query.columns().empty()) return sweeps;
+  if (!means) return sweeps;
   std::uint64_t trials = 0;
   std::uint32_t passed_over = 0;
   std::erase_if(sweeps, [&](const SweepRecord& sweep) {
     trials += sweep.trials.total();
     if (trials > kMostTrialsRead) return ++passed_over, true;
     return !std::ranges::all_of(query.columns(), [&](const SweepQuery::ColumnTest& test) {
-      const auto met = meets(db, sweep.id, test);
+      const auto met = meets(db, *means, sweep, test);
       return met && *met != test.negated;  // without a value it is neither
     });
   });
@@ -115,13 +113,16 @@ std::vector<SweepRecord> found(Database& db, const SweepQuery& query, Time now, 
   return sweeps;
 }
 
-v1::SearchResponse search(Database& db, const std::string& text, const std::string& sort,
+v1::SearchResponse search(Database& db, RowMeans& kept, const std::string& text, const std::string& sort,
                           const std::string& after, std::uint32_t count) {
-  const storage::Transaction snapshot{db, storage::Transaction::kRead};
   const Time now = SystemClock{}.now();
   const SweepQuery query{text, [&] { return column_names(db); }};
+  std::optional<RowMeans::Search> means;
+  if (!query.columns().empty()) means.emplace(kept.begin(db));
+  const storage::Transaction snapshot{db, storage::Transaction::kRead};
   v1::SearchResponse message;
-  std::vector<SweepRecord> sweeps = found(db, query, now, message);
+  std::vector<SweepRecord> sweeps = found(db, means ? &*means : nullptr, query, now, message);
+  means.reset();
   if (!query.asks_for_archived())
     message.set_archived(static_cast<std::uint32_t>(
         std::erase_if(sweeps, [](const SweepRecord& sweep) { return sweep.archived.has_value(); })));
@@ -154,8 +155,8 @@ extern const Read kSearchRead{
     .message = v1::SearchResponse::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
-          return to_json(search(stored.db, query.text("query"), query.text("sort"), query.text("after"),
-                                query.number("count")));
+          return to_json(search(stored.db, stored.tables.means(), query.text("query"), query.text("sort"),
+                                query.text("after"), query.number("count")));
         },
 };
 

@@ -12,7 +12,9 @@
 #include "views/comparison.h"
 #include "views/config_differences.h"
 #include "views/convert.h"
+#include "views/packed_table.h"
 #include "views/read.h"
+#include "views/table_cache.h"
 #include "views/table_notes.h"
 
 namespace abl::views {
@@ -39,9 +41,17 @@ struct Place {
   int row = 0, column = 0;
 };
 
-/// Of a cell as the table has it, or as its pivoted form has it: a line, and "acc[8]".
+/// Where a row stands in a table.
+std::optional<int> place_of(Database& db, storage::SweepId sweep, const PackedTable& table,
+                            const std::string& id) {
+  const auto place = storage::SweepStore{db}.row(sweep, id);
+  if (!place || *place < 0 || static_cast<std::uint32_t>(*place) >= table.rows()) return std::nullopt;
+  return place;
+}
+
+/// The same of a whole table: of one whose file asks for a pivot, or to say what is nearest to a wrong name.
 /// Throws: Error{kNotFound}.
-Place find_cell(const v1::Table& table, const v1::WhyRequest& request) {
+Place search_cell(const v1::Table& table, const v1::WhyRequest& request) {
   const auto row_named = [&](const std::string& id) {
     const auto& rows = table.rows();
     return static_cast<int>(std::ranges::find(rows, id, [](const auto& row) { return row.id(); }) -
@@ -71,6 +81,18 @@ Place find_cell(const v1::Table& table, const v1::WhyRequest& request) {
     refuse(table.columns(), request.column(), fmt::format("sweep {} has no column", table.sweep()),
            [](const auto& column) { return column.name(); });
   return place;
+}
+
+/// Of a cell as the table has it, or as its pivoted form has it: a line, and "acc[8]".
+/// Throws: Error{kNotFound}.
+Place find_cell(Database& db, storage::SweepId sweep, const PackedTable& table,
+                const v1::WhyRequest& request) {
+  const auto& columns = table.head().columns();
+  const auto column =
+      std::ranges::find(columns, request.column(), [](const auto& each) { return each.name(); });
+  if (const auto row = place_of(db, sweep, table, request.row()); row && column != columns.end())
+    return {*row, static_cast<int>(column - columns.begin())};
+  return search_cell(table.part({}), request);
 }
 
 /// The claims of one row, by seed.
@@ -180,7 +202,8 @@ std::string model_hash(Database& db, storage::SweepId sweep, const std::string& 
 }
 
 /// What each name of an expression stands for in a row.
-void add_parts(Database& db, storage::SweepId sweep, const v1::Table& table, v1::WhyResponse& message) {
+void add_parts(Database& db, storage::SweepId sweep, const PackedTable& whole, v1::WhyResponse& message) {
+  const v1::Table& table = whole.head();
   using Of = protocol::Expression::Of;
   std::optional<protocol::Expression> expression;
   try {
@@ -196,13 +219,14 @@ void add_parts(Database& db, storage::SweepId sweep, const v1::Table& table, v1:
     part.set_row(row);
     const auto column =
         std::ranges::find(table.columns(), name.column, [](const auto& each) { return each.name(); });
-    const auto line = std::ranges::find(table.rows(), row, [](const auto& each) { return each.id(); });
-    if (column == table.columns().end() || line == table.rows().end()) {
+    const auto place = place_of(db, sweep, whole, row);
+    if (column == table.columns().end() || !place) {
       part.set_how(column == table.columns().end() ? "the table has no such column"
                                                    : "the row has no baseline");
       continue;
     }
-    const v1::Cell& cell = line->cells(static_cast<int>(column - table.columns().begin()));
+    const v1::TableRow line = whole.row(static_cast<std::size_t>(*place));
+    const v1::Cell& cell = line.cells(static_cast<int>(column - table.columns().begin()));
     if (name.of == Of::kPaper) {
       part.set_text(cell.paper());
       part.set_how("as the paper prints it");
@@ -215,27 +239,6 @@ void add_parts(Database& db, storage::SweepId sweep, const v1::Table& table, v1:
   }
 }
 
-/// Of a table its row and what is known of that one alone, so that its notes name no other.
-storage::Table with_row_alone(const storage::Table& table, const std::string& row) {
-  const auto keep = [&](const auto& all, auto& kept, const auto& is) {
-    std::ranges::copy_if(all, std::back_inserter(kept), is);
-  };
-  const auto of_row = [&](const auto& each) { return each.row == row; };
-  storage::Table alone{.sweep = table.sweep, .baseline = table.baseline};
-  alone.columns = table.columns;
-  keep(table.rows, alone.rows, [&](const auto& each) { return each.id == row; });
-  keep(table.diverged, alone.diverged, of_row);
-  keep(table.lost, alone.lost, of_row);
-  keep(table.packed, alone.packed, of_row);
-  keep(table.equal_rows, alone.equal_rows,
-       [&](const auto& rows) { return std::ranges::find(rows, row) != rows.end(); });
-  for (const auto& [due, rows] : table.before_mend)
-    if (std::ranges::find(rows, row) != rows.end()) alone.before_mend[due] = {row};
-  alone.holds = table.holds;
-  alone.seeds_added = table.seeds_added;
-  return alone;
-}
-
 /// Of the notes of the whole table those that are of all of it, and those of one row.
 std::vector<std::string> notes_of(const v1::Table& table, const std::vector<std::string>& of_rows,
                                   std::vector<std::string> of_row) {
@@ -246,28 +249,25 @@ std::vector<std::string> notes_of(const v1::Table& table, const std::vector<std:
   return notes;
 }
 
-}  // namespace
-
-v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
-  const storage::Transaction snapshot{db, storage::Transaction::kRead};
+/// In a snapshot, of which the table is.
+v1::WhyResponse explain(Database& db, const PackedTable& table, const v1::WhyRequest& request) {
   const auto sweep = storage::SweepStore{db}.get_brief(request.sweep());
-  storage::Table stored = storage::read_table(db, sweep.name);
-  const std::vector<std::string> notes_of_rows = table_notes(stored);
-  const v1::Table whole = to_proto(stored);
-  const auto [row, column] = find_cell(whole, request);
+  const auto [place, column] = find_cell(db, sweep.id, table, request);
+  const v1::Table& head = table.head();
+  const v1::TableRow row = table.row(static_cast<std::size_t>(place));
   v1::WhyResponse message;
   message.set_sweep(sweep.name);
-  message.set_row(whole.rows(row).id());
-  message.set_label(whole.rows(row).label());
-  *message.mutable_column() = whole.columns(column);
+  message.set_row(row.id());
+  message.set_label(row.label());
+  *message.mutable_column() = head.columns(column);
   v1::Cell& cell = *message.mutable_cell();
-  if (column < whole.rows(row).cells_size()) cell = whole.rows(row).cells(column);
-  message.set_baseline(baseline_of(whole, whole.rows(row)));
-  message.set_paper_heading(whole.paper_heading());
-  for (auto& note : notes_of(whole, notes_of_rows, table_notes(with_row_alone(stored, message.row()))))
+  if (column < row.cells_size()) cell = row.cells(column);
+  message.set_baseline(baseline_of(head, row));
+  message.set_paper_heading(head.paper_heading());
+  for (auto& note : notes_of(head, table_notes(table.noted()), table_notes_of(table.noted(), message.row())))
     message.add_notes(std::move(note));
   const auto claims = claims_of(db, sweep.id, message.row());
-  if (message.column().kind() == v1::Column::KIND_EXPRESSION) add_parts(db, sweep.id, whole, message);
+  if (message.column().kind() == v1::Column::KIND_EXPRESSION) add_parts(db, sweep.id, table, message);
   add_values(db, claims, message.column(), message.cell(), *message.mutable_values());
   const storage::TrialStore trials{db};
   if (!claims.empty()) message.set_config_json(trials.get(claims.front().trial).config);
@@ -286,6 +286,27 @@ v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
   return message;
 }
 
+}  // namespace
+
+v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
+  const storage::Transaction snapshot{db, storage::Transaction::kRead};
+  storage::Table stored = storage::read_table(db, request.sweep());
+  storage::Table noted = views::noted(stored);
+  return explain(db, PackedTable{to_proto(std::move(stored)), nullptr, std::move(noted)}, request);
+}
+
+v1::WhyResponse why(Database& db, TableCache& tables, const v1::WhyRequest& request) {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    const std::int64_t before = db.data_version();
+    const auto table = tables.table(db, request.sweep(), true);
+    const storage::Transaction snapshot{db, storage::Transaction::kRead};
+    // what the cell is made of is read from the state of the store that the table is of
+    if (db.data_version() == before) return explain(db, *table, request);
+  }
+  return why(db, request);
+}
+
 extern const Read kWhyRead{
     .path = "sweeps/*/why",
     .of = &kSweepOfPath,
@@ -299,7 +320,7 @@ extern const Read kWhyRead{
           request.set_sweep(query.name);
           request.set_row(query.text("row"));
           request.set_column(query.text("column"));
-          return to_json(why(stored.db, request));
+          return to_json(why(stored.db, stored.tables, request));
         },
 };
 

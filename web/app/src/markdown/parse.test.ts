@@ -121,7 +121,7 @@ test("no text is too deep, and none loses its end", () => {
     "*a _",
     "`a",
     "``a`",
-    "~~",
+    "~~a",
     "<",
     "https://",
     "| a\n|-\n",

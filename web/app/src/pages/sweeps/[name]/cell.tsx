@@ -7,7 +7,7 @@ import type { Cell, WhyPart, WhyResponse, WhyValue } from "../../../generated/ab
 import { useResource } from "../../../resource";
 import { Link, runPath, withQuery } from "../../../router";
 
-/** How long changes wait that leave the cell as it is: for the answer the server reads the whole sweep. */
+/** How long changes wait that leave the cell as it is: where nobody keeps the table, the server reads the whole sweep for the answer. */
 const kSlowMs = 15_000;
 
 /** How one cell came about: the runs behind it, with their seeds, values and hosts (`ablate why` says the same). */
