@@ -15,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "access/listen_address.h"
@@ -116,21 +117,41 @@ class Line {
 };
 
 /// What a server answers in plain text.
-enum class Plain { kScheduler, kHttp, kElse, kSilent };
-Plain ask_plainly(const std::string& address) {
-  const Line line{address};
-  if (!line.there()) return Plain::kSilent;
-  if (::send(line.fd(), kPreface.data(), kPreface.size(), MSG_NOSIGNAL) < 0) return Plain::kElse;
-  std::array<char, 16> answer{};
-  ssize_t size = 0;
-  do size = ::recv(line.fd(), answer.data(), answer.size(), 0);
-  while (size < 0 && errno == EINTR);
-  if (size < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Plain::kSilent : Plain::kElse;
-  const std::string_view said{answer.data(), static_cast<std::size_t>(size)};
-  if (said.starts_with("HTTP/1")) return Plain::kHttp;
+enum class Plain { kScheduler, kHttp, kTls, kElse, kClosed, kSilent };
+
+/// What the first bytes of an answer are of; nothing: more may come that decide it.
+std::optional<Plain> kind_of(std::string_view said) {
+  constexpr std::string_view kHttp = "HTTP/1";
+  if (said.starts_with(kHttp)) return Plain::kHttp;
+  if (kHttp.starts_with(said)) return {};
+  // a record of TLS: an alert, or a handshake, of version 3.x
+  constexpr char kAlert = 21, kHandshake = 22, kVersion = 3;
+  if (said[0] == kAlert || said[0] == kHandshake) {
+    if (said.size() == 1) return {};
+    return said[1] == kVersion ? Plain::kTls : Plain::kElse;
+  }
+  // a frame of HTTP/2: three bytes of length, of which settings need no more than two, and the type
   constexpr std::size_t kType = 3;
   constexpr char kSettings = 4;
-  return said.size() > kType && said[kType] == kSettings ? Plain::kScheduler : Plain::kElse;
+  if (said[0] != 0) return Plain::kElse;
+  if (said.size() <= kType) return {};
+  return said[kType] == kSettings ? Plain::kScheduler : Plain::kElse;
+}
+
+/// A connection that ends before it is known who answers says nothing of who listens: a scheduler that is
+/// stopped just now ends it as well, and so does a proxy with nothing behind.
+Plain ask_plainly(const Line& line) {
+  if (::send(line.fd(), kPreface.data(), kPreface.size(), MSG_NOSIGNAL) < 0) return Plain::kClosed;
+  std::array<char, 16> answer{};
+  std::size_t size = 0;
+  for (;;) {
+    const ssize_t more = ::recv(line.fd(), answer.data() + size, answer.size() - size, 0);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Plain::kSilent : Plain::kClosed;
+    if (more == 0) return Plain::kClosed;
+    size += static_cast<std::size_t>(more);
+    if (const auto kind = kind_of({answer.data(), size})) return *kind;
+  }
 }
 
 /// How it went to begin TLS with a server.
@@ -138,6 +159,8 @@ struct Handshake {
   Trouble unreached;  // then nothing else
   bool done = false, speaks_http2 = false, asked_for_ours = false, went_away = false;
   bool closed = false, silent = false;  // by the server, before it was done
+  bool refused = false;                 // with an alert of TLS
+  bool is_other = false;                // what came was no TLS
   long verdict = X509_V_OK;             // on its certificate
   std::string reason;
   Certificate shown;
@@ -222,6 +245,8 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   handshake.done = result == 1;
   handshake.closed = error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN ||
                      ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  handshake.refused = ERR_GET_REASON(ERR_peek_last_error()) > SSL_AD_REASON_OFFSET;
+  handshake.is_other = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER;
   handshake.silent = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   handshake.verdict = SSL_get_verify_result(session.get());
   handshake.reason = openssl_reason();
@@ -290,6 +315,12 @@ Trouble says_nothing(const std::string& address) {
                       address, kPatienceSeconds)};
 }
 
+/// Of what has answered, with something that no scheduler says.
+Trouble is_none(const std::string& address) {
+  return {Kind::kElse,
+          fmt::format("what listens at {} is not a scheduler: expected the port of its --listen", address)};
+}
+
 Trouble trouble_with_tls(const std::string& address, const std::string& authorities, const ServerPem* own) {
   Handshake handshake = shake_hands(address, &authorities, own);
   if (handshake.unreached.kind != Kind::kNone) return std::move(handshake.unreached);
@@ -313,33 +344,68 @@ Trouble trouble_with_tls(const std::string& address, const std::string& authorit
   }
   if (handshake.done) return handshake.speaks_http2 ? Trouble{} : dashboard_at(address);
   if (handshake.silent) return says_nothing(address);
-  const Plain plain = ask_plainly(address);
-  if (plain == Plain::kHttp) return dashboard_at(address);
-  if (plain == Plain::kScheduler)
-    return {Kind::kPlain, fmt::format("there is no TLS at {}: the scheduler there was started without "
-                                      "--tls-certificate, or this is another one",
-                                      address)};
+  const Trouble unfinished{
+      Kind::kClosed,
+      fmt::format("{} does not finish the TLS handshake ({}): is its certificate being replaced just now?",
+                  address, handshake.reason)};
+  if (handshake.refused) return unfinished;
+  const Line line{address};
+  if (!line.there()) return line.trouble();
+  switch (ask_plainly(line)) {
+    case Plain::kHttp:
+      return dashboard_at(address);
+    case Plain::kScheduler:
+      return {Kind::kPlain, fmt::format("there is no TLS at {}: the scheduler there was started without "
+                                        "--tls-certificate, or this is another one",
+                                        address)};
+    case Plain::kElse:
+      return is_none(address);
+    case Plain::kTls:
+      return unfinished;
+    case Plain::kClosed:
+    case Plain::kSilent:
+      break;
+  }
   if (handshake.closed)
     return {Kind::kClosed,
             fmt::format("{} closes connections before TLS has begun: behind it is no scheduler "
                         "just now, or one without TLS",
                         address)};
+  if (!handshake.is_other) return unfinished;
   return {Kind::kPlain, fmt::format("there is no TLS at {} ({})", address, handshake.reason)};
 }
 
 Trouble trouble_in_plain_text(const std::string& address) {
-  if (const Line line{address}; !line.there()) return line.trouble();
-  const Plain plain = ask_plainly(address);
+  const auto asked = [&]() -> std::pair<Plain, Trouble> {
+    const Line line{address};
+    if (!line.there()) return {Plain::kSilent, line.trouble()};
+    return {ask_plainly(line), {}};
+  };
+  const auto [plain, unreached] = asked();
+  if (unreached.kind != Kind::kNone) return unreached;
   if (plain == Plain::kScheduler) return {};
   // a dashboard with TLS tells who speaks plainly of it in HTTP
-  if (const Handshake tls = shake_hands(address, nullptr); tls.done || tls.asked_for_ours)
-    return tls.speaks_http2 || !tls.done
-               ? Trouble{Kind::kTls, fmt::format("the scheduler at {} speaks TLS", address)}
-               : dashboard_at(address);
-  if (plain == Plain::kHttp) return dashboard_at(address);
-  if (plain == Plain::kSilent) return says_nothing(address);
-  return {Kind::kSilent,
-          fmt::format("what listens at {} is not a scheduler: expected the port of its --listen", address)};
+  const Handshake tls = shake_hands(address, nullptr);
+  if (tls.done && !tls.speaks_http2) return dashboard_at(address);
+  if (tls.done || tls.asked_for_ours || tls.refused || plain == Plain::kTls)
+    return {Kind::kTls, fmt::format("the scheduler at {} speaks TLS", address)};
+  switch (plain) {
+    case Plain::kHttp:
+      return dashboard_at(address);
+    case Plain::kElse:
+      return is_none(address);
+    case Plain::kSilent:
+      return says_nothing(address);
+    case Plain::kScheduler:
+    case Plain::kTls:
+    case Plain::kClosed:
+      break;
+  }
+  if (tls.unreached.kind != Kind::kNone) return tls.unreached;  // it is gone meanwhile
+  return {Kind::kClosed,
+          fmt::format("{} closes connections without an answer: behind it is no scheduler just now, or "
+                      "another program",
+                      address)};
 }
 
 }  // namespace

@@ -10,17 +10,19 @@ namespace abl::access {
 /// Why a scheduler is not reached.
 struct Trouble {
   enum class Kind {
-    kNone,           ///< a scheduler is there, as far as can be seen without a token
-    kAddress,        ///< no HOST:PORT
-    kUnknownHost,    ///< its name stands for no address
-    kRefused,        ///< nothing listens there
-    kUnreachable,    ///< no way there, or nobody answers
-    kSilent,         ///< somebody lets one connect, and says nothing
-    kClosed,         ///< or closes the connection: a proxy, where nothing is behind it
-    kPlain,          ///< it speaks no TLS, and TLS was wanted
-    kTls,            ///< it speaks TLS, and none was wanted
-    kHttp,           ///< the port of a dashboard, or of another server of pages
-    kCertificate,    ///< its certificate is not to be trusted
+    kNone,         ///< a scheduler is there, as far as can be seen without a token
+    kAddress,      ///< no HOST:PORT
+    kUnknownHost,  ///< its name stands for no address
+    kRefused,      ///< nothing listens there
+    kUnreachable,  ///< no way there, or nobody answers
+    kSilent,       ///< somebody lets one connect, and says nothing
+    kClosed,       ///< or ends the connection before it is known who it is: a proxy with nothing behind it, a
+                   ///< scheduler that is stopped, or whose certificate is exchanged, just now
+    kPlain,        ///< it speaks no TLS, and TLS was wanted
+    kTls,          ///< it speaks TLS, and none was wanted
+    kHttp,         ///< the port of a dashboard, or of another server of pages
+    kElse,         ///< what answered is certainly something else
+    kCertificate,  ///< its certificate is not to be trusted
     kNoCertificate,  ///< it wants one of its clients, and this one has none
     kOurCertificate  ///< it does not take the one that this client has
   };

@@ -108,6 +108,7 @@ Error unreached(const std::string& address, const access::ClientAccess& access) 
     case Kind::kSilent:
     case Kind::kClosed:
     case Kind::kHttp:
+    case Kind::kElse:
     case Kind::kCertificate:
       return Error{Code::kUnavailable, trouble.text};
     case Kind::kNone:

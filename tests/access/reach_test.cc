@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace abl::access {
 namespace {
@@ -22,10 +24,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A port of this machine where whoever connects is answered with a text, or with nothing.
+/// A port of this machine where whoever connects is answered with texts, one after the other, and nothing
+/// after them; or with nothing at all.
 class Answering {
  public:
-  explicit Answering(std::optional<std::string> text) : text_{std::move(text)} {
+  enum class End { kCloses, kResets };
+  explicit Answering(std::optional<std::vector<std::string>> texts, End end = End::kCloses)
+      : texts_{std::move(texts)}, end_{end} {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -33,7 +38,7 @@ class Answering {
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
     if (::bind(fd_, generic, size) == 0 && ::listen(fd_, 16) == 0 && ::getsockname(fd_, generic, &size) == 0)
       port_ = ntohs(address.sin_port);
-    if (text_) thread_ = std::thread{[this] { answer(); }};
+    if (texts_) thread_ = std::thread{[this] { answer(); }};
   }
   ~Answering() {
     ::shutdown(fd_, SHUT_RDWR);
@@ -48,12 +53,17 @@ class Answering {
   void answer() const {
     for (int guest; (guest = ::accept(fd_, nullptr, nullptr)) >= 0; ::close(guest)) {
       std::array<char, 1024> asked{};
-      if (::recv(guest, asked.data(), asked.size(), 0) > 0)
-        ::send(guest, text_->data(), text_->size(), MSG_NOSIGNAL);
+      if (::recv(guest, asked.data(), asked.size(), 0) <= 0) continue;
+      const int now = 1;
+      ::setsockopt(guest, IPPROTO_TCP, TCP_NODELAY, &now, sizeof now);
+      for (const std::string& text : *texts_) ::send(guest, text.data(), text.size(), MSG_NOSIGNAL);
+      const linger at_once{.l_onoff = 1, .l_linger = 0};
+      if (end_ == End::kResets) ::setsockopt(guest, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
   }
 
-  const std::optional<std::string> text_;
+  const std::optional<std::vector<std::string>> texts_;
+  const End end_;
   const int fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int port_ = 0;
   std::thread thread_;
@@ -65,6 +75,12 @@ void expect_trouble(const std::string& address, Kind kind, const char* words) {
     EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(kind)) << trouble.text;
     EXPECT_THAT(trouble.text, AllOf(HasSubstr(words), Not(HasSubstr("\n"))));
   }
+}
+
+void expect_trouble_with_tls(const std::string& address, Kind kind, const char* words) {
+  const Trouble trouble = look_for_trouble(address, {.tls = true, .authorities = "", .token = ""});
+  EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(kind)) << trouble.text;
+  EXPECT_THAT(trouble.text, AllOf(HasSubstr(words), Not(HasSubstr("\n"))));
 }
 
 TEST(Reach, WhatIsNoAddressIsSaidToBeNone) {
@@ -95,7 +111,7 @@ TEST(Reach, WhereNobodyListensTheConnectionIsRefused) {
 }
 
 TEST(Reach, AServerOfPagesIsToldFromAScheduler) {
-  const Answering pages{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"};
+  const Answering pages{{{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"}}};
   expect_trouble(pages.address(), Kind::kHttp,
                  "answers browsers (a dashboard?), and is not a scheduler's port");
 }
@@ -105,6 +121,45 @@ TEST(Reach, WhoLetsOneConnectAndSaysNothingIsSaidToBeSilent) {
   const Trouble trouble = look_for_trouble(silent.address(), {});
   EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(Kind::kSilent));
   EXPECT_THAT(trouble.text, HasSubstr("lets one connect and says nothing for 3 s"));
+}
+
+TEST(Reach, WhoAnswersWhatNoSchedulerSaysIsNone) {
+  for (const char* words : {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "220 mail.example.org ESMTP\r\n", "HTTQ"}) {
+    const Answering other{{{words}}};
+    expect_trouble(other.address(), Kind::kElse, "is not a scheduler: expected the port of its --listen");
+  }
+}
+
+// a scheduler that is stopped, or a proxy in front of it, ends connections at whatever place
+TEST(Reach, WhoEndsTheConnectionBeforeItIsKnownWhoItIsMayBeAScheduler) {
+  using std::string_literals::operator""s;
+  for (const auto end : {Answering::End::kCloses, Answering::End::kResets})
+    for (const auto& said :
+         {std::vector<std::string>{}, {"\0\0"s}, {"\0"s, "\0\x12"s}, {"HTT"s}, {"\x15"s}}) {
+      const Answering ends{said, end};
+      const Trouble trouble = look_for_trouble(ends.address(), {});
+      EXPECT_EQ(static_cast<int>(trouble.kind), static_cast<int>(Kind::kClosed)) << trouble.text;
+      EXPECT_THAT(trouble.text,
+                  HasSubstr("closes connections without an answer: behind it is no scheduler just now"));
+    }
+  const Answering closes{{{}}};
+  expect_trouble(closes.address(), Kind::kClosed, "closes connections");
+}
+
+TEST(Reach, ASchedulersFirstWordsMayComeInPieces) {
+  using std::string_literals::operator""s;
+  const Answering settings{{{"\0\0"s, "\0\4\0\0\0\0\0"s}}};
+  EXPECT_EQ(look_for_trouble(settings.address(), {}).text, "");
+  expect_trouble_with_tls(settings.address(), Kind::kPlain, "there is no TLS at");
+}
+
+// as while its certificate is exchanged
+TEST(Reach, WhoEndsTheHandshakeWithAnAlertSpeaksTls) {
+  using std::string_literals::operator""s;
+  const Answering alerts{{{"\x15\3\3\0\2\2\x50"s}}};  // fatal: internal error
+  const Trouble plainly = look_for_trouble(alerts.address(), {});
+  EXPECT_EQ(static_cast<int>(plainly.kind), static_cast<int>(Kind::kTls)) << plainly.text;
+  expect_trouble_with_tls(alerts.address(), Kind::kClosed, "does not finish the TLS handshake");
 }
 
 TEST(Reach, ThereIsNothingToSayOfASocket) {

@@ -98,7 +98,8 @@ class Story:
 
 TROUBLE = (  # what a person hears where the scheduler, its disk or the way to it is not well
     "no scheduler answers at", "stopped before it had answered", "gave no answer within", "the disk is full", "No space left", "database is locked",
-    "fail point", "disk I/O error", "closes connections before TLS has begun", "lets one connect and says nothing for")
+    "fail point", "disk I/O error", "closes connections before TLS has begun", "closes connections without an answer",
+    "does not finish the TLS handshake", "lets one connect and says nothing for")
 
 
 ANOTHER = "another good one"

@@ -11,6 +11,7 @@ class CheckedQueueDeathTest : public CoordinatorTest {
  protected:
   CheckedQueueDeathTest() {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
+    folder.take_in_those_of_death_tests();
     ::setenv("ABLATE_CHECK_QUEUE", "1", 1);
     stop();
     start();

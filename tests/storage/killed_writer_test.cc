@@ -30,10 +30,10 @@ class KilledWriterDeathTest : public testing::Test {
   }
   /// The same in the process that is killed as in the one that looks: a death test is begun twice.
   static std::filesystem::path fresh(const char* name) {
-    const auto* inside = std::getenv("KILLED_WRITER_FOLDER");
-    static TemporaryFolder folder;
-    if (!inside) ::setenv("KILLED_WRITER_FOLDER", folder.path().c_str(), 1);
-    return std::filesystem::path{inside ? inside : folder.path().c_str()} / name;
+    if (const auto* inside = std::getenv("KILLED_WRITER_FOLDER")) return std::filesystem::path{inside} / name;
+    static const TemporaryFolder folder;
+    ::setenv("KILLED_WRITER_FOLDER", folder.path().c_str(), 1);
+    return folder / name;
   }
 };
 

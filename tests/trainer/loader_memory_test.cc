@@ -117,6 +117,7 @@ class LoaderMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, begun anew
+    folder_.take_in_those_of_death_tests();
     write_images(folder_.path());
   }
   TemporaryFolder folder_;

@@ -199,6 +199,7 @@ TEST_F(TroubleTest, WhatAModelRefusesIsOneLineAndNotTriedAgain) {
 
 TEST_F(TroubleTest, AModelThatNeedsMoreMemoryThanThereIsEndsTheRunWithThatReason) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  folder_.take_in_those_of_death_tests();
   const auto reason = [&] {
     const auto outcome = train(model(65536, 1'000'000), folder_.path() / "run");
     return fmt::format("{} {}", outcome.code, outcome.end.at("reason").get<std::string>());
