@@ -38,16 +38,17 @@ std::vector<std::string> changed_tags(const storage::SweepRecord& sweep, const A
   for (const std::string& tag : annotation.add_tags)
     if (std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);
   if (tags.size() > Annotation::kMostTags)
-    throw Error{Code::kFailedPrecondition, fmt::format("sweep {} would have {} tags; the limit is {}", sweep.name,
-                                                       tags.size(), Annotation::kMostTags)};
+    throw Error{Code::kFailedPrecondition, fmt::format("sweep {} would have {} tags; the limit is {}",
+                                                       sweep.name, tags.size(), Annotation::kMostTags)};
   return tags;
 }
 
 void archive(storage::Database& db, const storage::SweepRecord& sweep, bool archived, Time now) {
   if (archived && sweep.is_open())
-    throw Error{Code::kFailedPrecondition,
-                fmt::format("sweep {} has trials that wait or run: cancel it, or archive it when it has ended",
-                            sweep.name)};
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("sweep {} has trials that wait or run: cancel it, or archive it when it has ended",
+                    sweep.name)};
   for (const storage::SweepId one : with_tuning(db, sweep.id))
     storage::AnnotationStore{db}.set_archived(one, archived, now);
 }
@@ -63,8 +64,9 @@ void annotate(storage::Database& db, const storage::SweepRecord& sweep, const An
   if (annotation.archived) archive(db, sweep, *annotation.archived, now);
   if (!annotation.notes) return;
   if (annotation.expected_notes && store.notes(sweep.id) != *annotation.expected_notes)
-    throw Error{Code::kAborted,
-                fmt::format("somebody has changed the notes of sweep {} meanwhile: read them again", sweep.name)};
+    throw Error{
+        Code::kAborted,
+        fmt::format("somebody has changed the notes of sweep {} meanwhile: read them again", sweep.name)};
   store.set_notes(sweep.id, *annotation.notes);
 }
 

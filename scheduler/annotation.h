@@ -23,10 +23,10 @@ struct Annotation {
 /// Throws: Error{kInvalidArgument} for a tag, or notes, that no sweep may have.
 void check(const Annotation& annotation);
 
-/// One change, made by the coordinator and answered after the commit. Answers Error{kNotFound} for a sweep that
-/// is not there, Error{kFailedPrecondition} where one is to be archived of which something waits or runs, or has
-/// too many tags, Error{kAborted} where the notes are not the expected ones.
-/// Thread: any. Throws: as check.
+/// One change, made by the coordinator and answered after the commit. Answers Error{kNotFound} for a sweep
+/// that is not there, Error{kFailedPrecondition} where one is to be archived of which something waits or
+/// runs, or has too many tags, Error{kAborted} where the notes are not the expected ones. Thread: any.
+/// Throws: as check.
 void annotate_sweep(Coordinator& coordinator, const std::string& sweep, Annotation annotation,
                     Coordinator::Answer<> answer);
 

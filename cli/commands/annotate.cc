@@ -103,8 +103,9 @@ extern const Command kAnnotateCommand{
     .place = 148,
     .name = "annotate",
     .summary = "Tag, pin or archive a sweep, or write notes about it",
-    .example = "ablate annotate msf-sharing --tag paper --pin\necho 'Groups above 8 diverge.' | ablate annotate "
-               "msf-sharing --notes -",
+    .example =
+        "ablate annotate msf-sharing --tag paper --pin\necho 'Groups above 8 diverge.' | ablate annotate "
+        "msf-sharing --notes -",
     .declare = declare_annotate,
 };
 

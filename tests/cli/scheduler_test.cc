@@ -99,7 +99,7 @@ TEST_F(WithScheduler, ASweepIsFoundByWhatIsSaidOfIt) {
     EXPECT_THAT(outcome.err, HasSubstr(why));
   };
   refused({"annotate", "two-rows"}, "nothing to change");
-  refused({"annotate", "two-rows", "--pin", "--unpin"}, "--unpin excludes --pin");
+  refused({"annotate", "two-rows", "--pin", "--unpin"}, "excludes --unpin");
   refused({"annotate", "two-rows", "--tag", "two words"}, "invalid tag 'two words'");
   refused({"annotate", "two-rows", "--notes", home_.file("bytes.md", "\xff\xfe")}, "not UTF-8 text");
   EXPECT_NE(home_.run({"annotate", "two-rows", "--notes", "nowhere.md"}).code, kExitOk);

@@ -71,7 +71,7 @@ TEST(Json, EnumerationsAreTheirNamesTimesAreTextsAndMapsAreObjects) {
       R"({"name":"","state":"SWEEP_STATE_ACTIVE","trials":{"total":3,"queued":3,"leased":0,)"
       R"("running":0,"completed":0,"failed":0,"cancelled":0,"held":0,"unfilled":0},)"
       R"("rows":0,"seeds":0,"seeds_min":0,"priority":0,"owner":"","weight":0,"preempts":false,"max_running":0,)"
-      R"("breaker":false,"canary":false,"holds":[],"gpu_hours":0,"spent":"","revision":0,"tunes":"",)"
+      R"("breaker":false,"canary":false,"holds":[],"gpu_hours":0,"spent":"","revision":0,"tunes":"","tags":[],"pinned":false,"archived":false,)"
       R"("created":"2023-11-14T22:13:20Z"})");
   v1::PlanRow row;
   (*row.mutable_counts())["params.all"] = 5;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every page, light and dark, wide and on a phone, as axe-core judges it by WCAG 2.2 AA.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { describe, test } from "node:test";
+import { violationsOf } from "./axe.mjs";
 import { missing, openPage, useDashboard } from "./fixture.mjs";
 
-const kAxe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const kRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const kSizes = { wide: { width: 1360, height: 900 }, phone: { width: 390, height: 844 } };
 
 describe("the pages for everybody", { skip: missing() }, () => {
@@ -96,17 +93,6 @@ async function showTables(page) {
   const buttons = await shown.getByRole("button", { name: /^Show as table/ }).all();
   for (const button of buttons.reverse()) await button.click(); // the last first, as each goes when it is clicked
   return buttons.length;
-}
-
-async function violationsOf(page, where) {
-  await page.evaluate(kAxe);
-  const { violations } = await page.evaluate(
-    (rules) => globalThis.axe.run(document, { runOnly: { type: "tag", values: rules } }),
-    kRules,
-  );
-  return violations.map(
-    ({ id, help, nodes }) => `${where}: ${id}: ${help}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`,
-  );
 }
 
 /** Answers as a scheduler would answer an admin: the fixture has none. */

@@ -4,24 +4,12 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { missing, openPage, settles, startBrowser, visit } from "./fixture.mjs";
+import { missing, openPage, settles, startBrowser, visit, write } from "./fixture.mjs";
 import { missingPrograms, startFleet, sweepFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
 const kScreenshots = process.env.SCREENSHOTS;
 
-/** Pastes a text into the editor, in place of what is there, and types its last letter. */
-async function write(page, text) {
-  const editor = page.getByRole("textbox", { name: "Sweep file" });
-  await editor.click();
-  await page.keyboard.press("Control+A");
-  await editor.evaluate((element, pasted) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", pasted);
-    element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true }));
-  }, text.slice(0, -1));
-  await page.keyboard.press(text.at(-1) === "\n" ? "Enter" : text.at(-1));
-}
 const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
 const button = (page, name) => page.getByRole("button", { name, exact: true });
 const said = (page, text) => page.locator(".said").filter({ hasText: text });

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts of a sweep's table: what they show, what they say where there is nothing to show, and that what is brushed is what the table keeps.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { describe, test } from "node:test";
+import { violationsOf } from "./axe.mjs";
 import { missing, settles, useDashboard, visit } from "./fixture.mjs";
 import { factorTable, serveTable } from "./made_up.mjs";
 
 const kScreenshots = process.env.SCREENSHOTS;
-const kAxe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const kRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
 describe("charts", { skip: missing() }, () => {
   const dashboard = useDashboard({
@@ -304,19 +301,14 @@ describe("charts", { skip: missing() }, () => {
       onFactors(
         "chart=bars",
         async (page) => {
-          await page.evaluate(kAxe);
           for (const kind of ["Bars", "Scatter", "Heat map", "Parallel axes", "Main effects"])
             for (const show of ["Show as chart", "Show as table"]) {
               await charts(page).getByRole("link", { name: kind, exact: true }).click();
               await charts(page).locator("figure").first().waitFor();
               const turn = charts(page).getByRole("button", { name: show }).first();
               if (await turn.isVisible()) await turn.click();
-              const { violations } = await page.evaluate(
-                (rules) => globalThis.axe.run("section[aria-labelledby=charts]", { runOnly: { type: "tag", values: rules } }),
-                kRules,
-              );
-              const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`);
-              assert.deepEqual(found, [], `${kind}, ${show}`);
+              const found = await violationsOf(page, `${kind}, ${show}`, "section[aria-labelledby=charts]");
+              assert.deepEqual(found, []);
             }
         },
         { colorScheme, reducedMotion: "reduce" },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dashboard as people use it, in a real browser. SCREENSHOTS=folder keeps pictures of its pages.
+// The dashboard as people use it, in a real browser.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
@@ -11,9 +11,6 @@ import {
   startDashboard,
   useDashboard,
 } from "./fixture.mjs";
-import { takePictures } from "./pictures.mjs";
-
-const kScreenshots = process.env.SCREENSHOTS;
 
 describe("the dashboard", { skip: missing() }, () => {
   const dashboard = useDashboard();
@@ -529,15 +526,8 @@ describe("the dashboard", { skip: missing() }, () => {
   });
 
   test("nothing is read twice at load, and nothing while nothing changes", async () => {
-    for (const path of [
-      "/",
-      "/sweeps",
-      "/sweeps/msf-sharing",
-      await runningRun(),
-      "/tables",
-      "/queue",
-      "/workers",
-    ]) {
+    const paths = ["/", "/sweeps", "/sweeps/msf-sharing", await runningRun(), "/tables", "/queue", "/workers"];
+    const look = async (path) => {
       const { page, asked } = await openPage(dashboard.browser);
       const reads = () =>
         asked
@@ -546,13 +536,15 @@ describe("the dashboard", { skip: missing() }, () => {
       await page.goto(dashboard.at(path).href);
       await page.getByText("Live", { exact: true }).waitFor();
       await settles(async () => assert.notEqual(reads().length, 0));
+      await page.waitForFunction(() => !document.querySelector(".skeleton"));
       await aMoment();
       const before = reads();
       assert.equal(new Set(before).size, before.length, before.join("\n"));
       await aMoment();
       assert.deepEqual(reads(), before);
       await page.context().close();
-    }
+    };
+    await Promise.all(paths.map(look)); // each waits most of its time
   });
 
   test("what is not there is said in the server's words", async () => {
@@ -561,12 +553,6 @@ describe("the dashboard", { skip: missing() }, () => {
     await page.getByRole("alert").getByText("msf-sharing").first().waitFor();
     await page.context().close();
   });
-
-  test(
-    "pictures of its pages",
-    { skip: kScreenshots ? false : "SCREENSHOTS names no folder" },
-    () => takePictures(dashboard.browser, dashboard.url, kScreenshots),
-  );
 });
 
 describe("a dashboard whose server is frozen", { skip: missing() }, () => {

@@ -26,7 +26,10 @@ export async function startDashboard(...options) {
   const ended = new Promise((resolve) => child.on("exit", resolve));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const url = (await lines.next()).value;
-  if (!url) throw new Error("dashboard_fixture did not start");
+  if (!url) {
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error("dashboard_fixture did not start");
+  }
   return {
     url,
     store: join(folder, "results.db"),
@@ -44,10 +47,12 @@ export async function startDashboard(...options) {
   };
 }
 
-export function startBrowser() {
+/** `trusting`: of whatever certificate, also in the shared worker, of which the option of a page knows nothing. */
+export function startBrowser({ trusting = false } = {}) {
   return chromium.launch({
     executablePath: kChromium,
     args: [
+      ...(trusting ? ["--ignore-certificate-errors"] : []),
       "--no-sandbox",
       "--disable-gpu",
       "--disable-dev-shm-usage",
@@ -121,9 +126,9 @@ export function useDashboard({ ready = async () => {}, shown } = {}) {
   return dashboard;
 }
 
-/** Runs `check`, which asserts at once what a page may still be drawing, until it passes; its last failure after 60 s. */
-export async function settles(check) {
-  const until = Date.now() + 60_000;
+/** Runs `check`, which asserts at once what a page may still be drawing, until it passes; its last failure after `timeout` ms. */
+export async function settles(check, { timeout = 60_000 } = {}) {
+  const until = Date.now() + timeout;
   for (;;) {
     try {
       return await check();
@@ -132,4 +137,17 @@ export async function settles(check) {
       await new Promise((again) => setTimeout(again, 50));
     }
   }
+}
+
+/** Pastes a text into the editor, in place of what is there, and types its last letter. */
+export async function write(page, text) {
+  const editor = page.getByRole("textbox", { name: "Sweep file" });
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await editor.evaluate((element, pasted) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", pasted);
+    element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true }));
+  }, text.slice(0, -1));
+  await page.keyboard.press(text.at(-1) === "\n" ? "Enter" : text.at(-1));
 }

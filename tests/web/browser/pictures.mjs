@@ -1,38 +1,190 @@
 // SPDX-License-Identifier: Apache-2.0
-// node pictures.mjs URL FOLDER: pictures of a running dashboard's pages, light and dark, of its newest sweep and run.
-import { mkdirSync } from "node:fs";
-import { pathToFileURL } from "node:url";
-import { openPage, startBrowser } from "./fixture.mjs";
+// ABLATE_BIN=… node pictures.mjs FOLDER [HOME]: pictures of every page, light and dark, wide and on a phone, as docs/dashboard.md shows them.
+// HOME keeps the store, so that a second call trains nothing again: the repository's results (docs/results/cifar.abl), a sweep of
+// factors that is trained here in some minutes, and one that is under way.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openPage, settles, startBrowser, write } from "./fixture.mjs";
+import { startFleet } from "./fleet.mjs";
+import { withPalette } from "./palette_png.mjs";
 
-export async function takePictures(browser, url, folder) {
-  mkdirSync(folder, { recursive: true });
-  const served = async (path) => (await fetch(new URL(`/api/v1${path}`, url))).json();
-  const pages = { home: "/", sweeps: "/sweeps", tables: "/tables", queue: "/queue", workers: "/workers" };
-  const [sweep] = (await served("/sweeps")).sweeps;
-  if (sweep) pages.sweep = `/sweeps/${encodeURIComponent(sweep.name)}`;
-  if (sweep) pages.failures = `/sweeps/${encodeURIComponent(sweep.name)}/failures`;
-  const [run] = (await served("/runs?limit=1")).runs;
-  if (run) pages.run = `/runs/${run.id}`;
+const kWide = { width: 1280, height: 800 };
+const kPhone = { width: 390, height: 844 };
+const kTrains = { timeout: 3_600_000 };
+
+/** What depends on what: 2 × 2 × 3 rows, trained from nothing, and looked into. */
+const kFactors = `ablate: 1
+name: kernel-depth-rate
+base:
+  model: {family: simple-vit, dim: 64, depth: 1, heads: 2, dim_head: 16, mlp_dim: 128, patch: 8}
+  data: {name: negative-shapes, train_images: 12000, val_images: 2000}
+  recipe: {use: demo, epochs: 1, eval_every: 0.125}
+factors:
+  model.attention:
+    - {label: dot, value: {kernel: dot, probe: none}}
+    - {label: gaussian, value: {kernel: gaussian, probe: inside}}
+  model.depth: [1, 2]
+  recipe.lr: [0.001, 0.003, 0.01]
+seeds: [0, 1, 2]
+table:
+  baseline: "attention=dot,depth=1,lr=0.001"
+  columns:
+    - {name: acc, heading: "top-1", metric: val/top1}
+    - {name: loss, metric: val/loss}
+    - {name: params, count: params.weights, digits: 3}
+    - {name: macs, count: macs, digits: 2}
+probes: [feature-norms, subspace-similarity, {name: attention, images: 3}]
+retry: {max: 3}
+`;
+/** One that is under way on the pictures, with a row that fails. */
+const kUnderWay = (name, seed) => `ablate: 1
+name: ${name}
+base:
+  model: {family: simple-vit, dim: 64, depth: 1, heads: 2, dim_head: 16, mlp_dim: 128, patch: 8}
+  data: {name: negative-shapes, train_images: 40000, val_images: 2000}
+  recipe: {use: demo, eval_every: 0.1}
+rows:
+  - {id: hot, label: "a rate that diverges", set: {recipe.lr: 1.0e+30}}
+  - {id: a, label: "MSF, Simplest", set: {model.attention: {kernel: gaussian, probe: inside, share: QQQQQ}}}
+  - {id: n, label: "MSF, 4-matrices", set: {model.attention: {kernel: gaussian, probe: inside, share: QKVVW}}}
+  - {id: r, label: "MSF, Full", set: {model.attention: {kernel: gaussian, probe: inside, share: QKVPW}}}
+seeds: [${seed}, ${seed + 1}]
+table: {baseline: r, columns: [{name: acc, heading: "top-1", metric: val/top1}]}
+retry: {max: 0}
+`;
+const kWritten = `ablate: 1
+name: token-layout
+base:
+  model: {preset: simple-vit-nano}
+  data: {name: shapes}
+  recipe: {use: demo, epochs: 2}
+rows:
+  - {id: orig, label: "Original", set: {model.attention: {kernel: dot, probe: none}}}
+  - {id: msf, label: "MSF, Full", set: {model.attention: {kernel: gaussian, probe: inside}}}
+seeds: [0, 1, 2]
+table:
+  baseline: orig
+  columns:
+    - {name: acc, heading: "top-1", metric: val/top1}
+    - {name: params, count: params.weights}
+`;
+
+/** A fleet of somebody's own, with what is stored and trained already. */
+async function prepared(home) {
+  const bin = join(process.env.ABLATE_BIN ?? "", "ablate");
+  if (!existsSync(join(home, "results.db"))) {
+    mkdirSync(home, { recursive: true });
+    const archive = new URL("../../../docs/results/cifar.abl", import.meta.url).pathname;
+    execFileSync(bin, ["import", archive, "--store", join(home, "results.db")], { env: { ...process.env, ABLATE_HOME: home }, stdio: "inherit" });
+  }
+  const fleet = await startFleet({ signIn: true, worker: "cellar-1", kept: home });
+  const trials = () => fleet.json("show", "kernel-depth-rate").trials;
+  fleet.ablate("submit", fleet.write("kernel-depth-rate.yaml", kFactors));
+  if (trials().every(({ state }) => state !== "TRIAL_STATE_COMPLETED")) {
+    // one that is killed, and resumes from its checkpoint
+    await settles(() => {
+      const trial = trials().find(({ state, step }) => state === "TRIAL_STATE_RUNNING" && step > 60);
+      if (!trial || !fleet.killRun(trial)) throw new Error("nothing is killed yet");
+    }, kTrains);
+  }
+  await settles(() => {
+    if (fleet.summary("kernel-depth-rate").state !== "SWEEP_STATE_COMPLETED") throw new Error("kernel-depth-rate is not complete");
+  }, kTrains);
+  return fleet;
+}
+
+/** Submits a sweep that no earlier call has, and waits until a part of it is done and another runs. */
+async function underWay(fleet) {
+  const number = fleet.json("ls").sweeps.filter(({ name }) => name.startsWith("sharing-")).length;
+  for (const { name } of fleet.json("ls").sweeps.filter((sweep) => sweep.name.startsWith("sharing-"))) fleet.ablate("rm", name, "--yes");
+  const name = `sharing-${number + 1}`;
+  fleet.ablate("submit", fleet.write("sharing.yaml", kUnderWay(name, Date.now() % 1_000_000)));
+  fleet.ablate("submit", fleet.write("more.yaml", kUnderWay("sharing-more-seeds", (Date.now() % 1_000_000) + 10)));
+  await settles(() => {
+    const { trials } = fleet.json("show", name);
+    const running = trials.find(({ state }) => state === "TRIAL_STATE_RUNNING");
+    if (!trials.some(({ state }) => state === "TRIAL_STATE_COMPLETED") || !(running?.step > 40)) throw new Error("nothing runs");
+  }, kTrains);
+  return name;
+}
+
+/** Takes one page in both themes and both widths. `of`: the section that is wanted alone; `ready`: called before. */
+async function take(context, folder, name, { of, ready = async () => {}, height } = {}) {
+  const { page, address } = context;
   for (const colorScheme of ["light", "dark"])
-    for (const [name, path] of Object.entries(pages)) {
-      const { page } = await openPage(browser, { colorScheme });
-      await page.goto(new URL(path, url).href);
-      await page.getByText("Live", { exact: true }).waitFor();
-      await page.waitForFunction(
-        () => document.querySelector("table, .notice") && !document.querySelector(".skeleton"),
-      );
-      await page.screenshot({
-        path: `${folder}/${name}-${colorScheme}.png`,
-        fullPage: true,
-        animations: "disabled",
-      });
-      await page.context().close();
+    for (const [size, viewport] of [["wide", kWide], ["phone", kPhone]]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.setViewportSize({ ...viewport, height: Math.max(viewport.height, height ?? 0) });
+      await page.goto(address(context.path).href);
+      await page.locator(".live-live").waitFor();
+      if (context.path !== "/design") await page.waitForFunction(() => !document.querySelector(".skeleton"));
+      await ready(page);
+      await page.mouse.move(0, 0);
+      await page.waitForTimeout(400); // charts are drawn for their width in the next frames
+      const what = of ? page.locator(of) : page;
+      const png = await what.screenshot({ animations: "disabled", ...(of ? {} : { fullPage: !height }) });
+      writeFileSync(join(folder, `${name}-${colorScheme}${size === "phone" ? "-phone" : ""}.png`), withPalette(png));
     }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [url, folder] = process.argv.slice(2);
-  const browser = await startBrowser();
-  await takePictures(browser, url, folder);
-  await browser.close();
+export async function takePictures(folder, home) {
+  mkdirSync(folder, { recursive: true });
+  const fleet = await prepared(home);
+  const browser = await startBrowser({ trusting: true });
+  try {
+    const { page } = await openPage(browser, { viewport: kWide });
+    await fleet.signIn(page, fleet.token("admin", "ada"));
+    const address = (path) => new URL(path, fleet.url);
+    const shoot = (name, path, options) => take({ page, address, path }, folder, name, options);
+    const read = (path) => page.evaluate(async (of) => (await fetch(`/api/v1${of}`)).json(), path);
+
+    const { runs } = await read("/runs?sweep=kernel-depth-rate&limit=40");
+    const resumed = runs.find(({ attempt, state }) => attempt > 1 && state === "RUN_STATE_COMPLETED") ?? runs[0];
+    const [one, other] = ["dot", "gaussian"].map((kernel) =>
+      runs.find(({ state, rows }) => state === "RUN_STATE_COMPLETED" && rows[0].row === `attention=${kernel},depth=2,lr=0.003`),
+    );
+
+    const name = await underWay(fleet);
+    await shoot("home", "/");
+    await shoot("queue", "/queue");
+    await shoot("workers", "/workers");
+    await shoot("sweeps", "/sweeps");
+    await shoot("failures", `/sweeps/${name}/failures`);
+    fleet.ablate("cancel", name);
+    fleet.ablate("cancel", "sharing-more-seeds");
+
+    await shoot("sweep", "/sweeps/msf-table-1-cifar");
+    for (const chart of ["bars", "scatter", "heat", "parallel", "effects"])
+      await shoot(`charts-${chart}`, `/sweeps/kernel-depth-rate?chart=${chart}`, { of: "section[aria-labelledby=charts]" });
+    await shoot("curves", "/sweeps/kernel-depth-rate", { of: "section[aria-labelledby=curves]" });
+    await shoot("run", `/runs/${resumed.id}`);
+    const opened = async (of) => {
+      const closed = of.locator(".probe-whole:not([open]) > summary");
+      while ((await closed.count()) > 0) await closed.first().click();
+      await of.waitForFunction(() => !document.querySelector(".probe-whole .skeleton"));
+    };
+    await shoot("probes", `/runs/${other.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
+    await shoot("time-line", `/runs/${resumed.id}`, { of: "section[aria-labelledby=time-line]" });
+    await shoot("compare", "/compare?a=msf-table-1-cifar/a&b=msf-table-1-cifar/r");
+    await shoot("compare-probes", `/compare?a=${one.id}&b=${other.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
+    await shoot("tables", "/tables");
+    await shoot("settings", "/settings");
+    await shoot("design", "/design");
+    await shoot("submit", "/submit", {
+      height: 900,
+      async ready(at) {
+        await write(at, kWritten);
+        await at.getByText("The file is valid.").waitFor();
+        await at.locator(".plan dd").first().waitFor();
+      },
+    });
+  } finally {
+    await browser.close();
+    await fleet.stop();
+  }
 }
+
+const [folder, home = join(mkdtempSync(join(tmpdir(), "ablate-pictures-")), "home")] = process.argv.slice(2);
+await takePictures(folder, home);

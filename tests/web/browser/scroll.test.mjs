@@ -16,7 +16,7 @@ describe("scrolling", { skip: missing() }, () => {
   /** Answers come late, so that a page is short at first. */
   const late = (page) =>
     page.route("**/api/v1/sweeps/**", async (route) => {
-      await new Promise((later) => setTimeout(later, 700));
+      await new Promise((later) => setTimeout(later, 300));
       await route.continue();
     });
   const focused = (page) => page.evaluate(() => document.activeElement?.tagName);
@@ -56,7 +56,7 @@ describe("scrolling", { skip: missing() }, () => {
       await page.goBack();
       await heading(page, "msf-sharing");
       await isAt(page, 640);
-      await page.waitForTimeout(900); // whatever is drawn after that
+      await page.waitForTimeout(600); // whatever is drawn after that
       await isAt(page, 640);
       await page.goForward();
       await isAt(page, 210);

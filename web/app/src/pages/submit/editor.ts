@@ -99,7 +99,7 @@ export function openEditor(parent: HTMLElement, options: EditorOptions): Editor 
           ...historyKeymap,
           ...standardKeymap,
         ]),
-        EditorView.contentAttributes.of({ "aria-label": options.label }),
+        EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0" }),
         EditorView.updateListener.of(
           (update) => update.docChanged && options.onChange(update.state.doc.toString()),
         ),
