@@ -138,6 +138,7 @@ class OpenApi(unittest.TestCase):
         for sweep in sweeps:
             ask("/api/v1/sweeps/{sweep}", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/provenance", sweep=sweep)
+            ask("/api/v1/sweeps/{sweep}/text", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/tuning", sweep=sweep, status=409)
             ask("/api/v1/sweeps/{sweep}/table", sweep=sweep)
             table = ask("/api/v1/sweeps/{sweep}/table", ("statistics", 1), ("count", 50), sweep=sweep)
@@ -156,6 +157,7 @@ class OpenApi(unittest.TestCase):
         for run in runs:
             states.add(ask("/api/v1/runs/{run}", run=run)["summary"]["state"])
             ask("/api/v1/runs/{run}/probes", run=run)
+            ask("/api/v1/runs/{run}/resources", run=run)
             ask("/api/v1/runs/{run}/log", run=run)
             ask("/api/v1/metrics", ("run", run), ("max_points", 50))
             ask("/api/v1/curves", ("run", run), ("width", 20), ("times", 1))
@@ -165,7 +167,7 @@ class OpenApi(unittest.TestCase):
         ask("/api/v1/compare", ("a", runs[0]), ("b", runs[-1]))
         ask("/api/v1/failures", ("since", 0))
         ask("/api/v1/search", ("query", "state:active"))
-        for path in ("overview", "papers", "queue", "workers", "whoami"):
+        for path in ("overview", "papers", "queue", "retention", "workers", "whoami"):
             ask("/api/v1/" + path)
         # no sweep of the store is tuned; a stream has no end; no scheduler is there to say what sweep files have
         self.assertEqual(set(self.reads) - answered, {"/api/v1/sweeps/{sweep}/tuning", "/api/v1/events", "/api/v1/schema"})
@@ -211,11 +213,11 @@ class OpenApi(unittest.TestCase):
     @unittest.skipUnless(schemathesis, "no schemathesis: deploy/setup.sh --tests installs it")
     def test_schemathesis_finds_nothing_else(self):
         with tempfile.TemporaryDirectory() as folder:
-            # what parameters have to do with each other (`after` and `first` of /sweeps, `from` and `to` of curves), and the words of a
+            # what parameters have to do with each other (`after` and `first` of /sweeps, `from` and `to` of curves and resources), and the words of a
             # search, no schema of one can say
             (pathlib.Path(folder) / "schemathesis.toml").write_text("".join(
                 f'[[operations]]\ninclude-name = "GET /api/v1/{path}"\nchecks.positive_data_acceptance.enabled = false\n'
-                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/printed")))
+                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/printed", "runs/{run}/resources")))
             # the stream has no end, and this dashboard has no scheduler that does anything
             done = subprocess.run([pathlib.Path(sys.executable).parent / "schemathesis", "run", self.dashboard.url + "/api", "--seed", "1", "--max-examples", "40",
                                    "--phases", "examples,coverage,fuzzing", "--exclude-path-regex", "/api/v1/(events|actions/.*)",

@@ -31,8 +31,8 @@ extern const Read kSweepTextRead{
     .of = &kSweepOfPath,
     .about = "The sweep's file, as it is or as it was before the sweep was extended",
     .parameters = {{.name = "revision",
-                    .about = "The revision, from 1 for the file as submitted; without it, the newest",
-                    .number = Range{.lowest = 1, .otherwise = 0}}},
+                    .about = "The revision, from 1 for the file as submitted; 0: the newest",
+                    .number = Range{.otherwise = 0}}},
     .message = v1::SweepText::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {

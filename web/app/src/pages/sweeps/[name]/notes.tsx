@@ -13,10 +13,11 @@ const markdown = () => import("../../../markdown/markdown");
 /** What people wrote about a sweep. */
 export function Notes({ sweep, notes }: { sweep: string; notes: string }) {
   const mayWrite = useCaller()?.may.includes("AnnotateSweep") ?? false;
-  if (notes === "") return mayWrite ? <EditNotes sweep={sweep} notes={notes} /> : null;
+  if (notes === "" && !mayWrite) return null;
   return (
-    <section class="notes panel" aria-label="Notes">
-      <Rendered text={notes} />
+    // one element, whether there are notes or not: its dialog, with what is being written, outlives the first note of somebody else
+    <section class={notes ? "notes panel" : "no-notes"} aria-label={notes ? "Notes" : undefined}>
+      {notes && <Rendered text={notes} />}
       {mayWrite && <EditNotes sweep={sweep} notes={notes} />}
     </section>
   );
