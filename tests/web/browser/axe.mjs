@@ -4,14 +4,17 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const kAxe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const kRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const kTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** A line for each violation, with `where` it is; of what a selector finds alone, if one is given. */
-export async function violationsOf(page, where, selector = "") {
+/** The rules that depend on colours. */
+export const kOfColours = ["color-contrast", "link-in-text-block"];
+
+/** A line for each violation, with `where` it is. `part`: a selector of what is judged, else all of it; `rules`: these alone. */
+export async function violationsOf(page, where, { part = "", rules } = {}) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(kAxe);
   const { violations } = await page.evaluate(
-    ([rules, part]) => globalThis.axe.run(part || document, { runOnly: { type: "tag", values: rules }, resultTypes: ["violations"] }),
-    [kRules, selector],
+    ([of, runOnly]) => globalThis.axe.run(of || document, { runOnly, resultTypes: ["violations"] }),
+    [part, rules ? { type: "rule", values: rules } : { type: "tag", values: kTags }],
   );
   return violations.map(
     ({ id, help, nodes }) => `${where}: ${id}: ${help}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`,

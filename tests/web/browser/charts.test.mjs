@@ -307,7 +307,7 @@ describe("charts", { skip: missing() }, () => {
               await charts(page).locator("figure").first().waitFor();
               const turn = charts(page).getByRole("button", { name: show }).first();
               if (await turn.isVisible()) await turn.click();
-              const found = await violationsOf(page, `${kind}, ${show}`, "section[aria-labelledby=charts]");
+              const found = await violationsOf(page, `${kind}, ${show}`, { part: "section[aria-labelledby=charts]" });
               assert.deepEqual(found, []);
             }
         },
