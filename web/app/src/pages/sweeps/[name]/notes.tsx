@@ -16,7 +16,7 @@ export function Notes({ sweep, notes }: { sweep: string; notes: string }) {
   if (notes === "" && !mayWrite) return null;
   return (
     // one element, whether there are notes or not: its dialog, with what is being written, outlives the first note of somebody else
-    <section class={notes ? "notes panel" : "no-notes"} aria-label={notes ? "Notes" : undefined}>
+    <section class={notes ? "sweep-notes panel" : "no-notes"} aria-label={notes ? "Notes" : undefined}>
       {notes && <Rendered text={notes} />}
       {mayWrite && <EditNotes sweep={sweep} notes={notes} />}
     </section>
