@@ -27,7 +27,7 @@ export function Curves({ compared }: { compared: CompareResponse }) {
         {charts.map(({ metric, plot }) => (
           <div key={`${metric.take} ${metric.metric}`}>
             <ChartPanel title={metric.metric} plot={plot} sync="compare" ownKey />
-            <p class="muted">{crossings(metric)}</p>
+            <p class="chart-notes muted">{crossings(metric)}</p>
           </div>
         ))}
       </div>

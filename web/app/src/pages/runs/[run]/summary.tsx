@@ -76,7 +76,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
         </Fact>
         {detail.data_fingerprint && (
           <Fact name="Data">
-            <code title={detail.data_fingerprint}>{detail.data_fingerprint.slice(0, 12)}</code>
+            <code title={detail.data_fingerprint}>{briefFingerprint(detail.data_fingerprint)}</code>
           </Fact>
         )}
         {detail.directory && (
@@ -87,4 +87,10 @@ export function Summary({ detail }: { detail: RunDetail }) {
       </dl>
     </>
   );
+}
+
+/** "folder-1:0d89c6de27e2…" -> "folder-1:0d89c6de": the kind of data whole, and a part of what tells them apart. */
+function briefFingerprint(text: string): string {
+  const [kind, ...rest] = text.split(":");
+  return rest.length > 0 ? `${kind}:${rest.join(":").slice(0, 8)}` : text.slice(0, 24);
 }

@@ -171,3 +171,13 @@ test("a cell is shown as the table shows it, to the last digit", () => {
   expect(frame.cellText(acc, 0)).toBe("95.18 ± 0.62");
   expect(frame.cellText(acc, 1)).not.toContain("95");
 });
+
+test("a count without a unit is whole, however many digits its column has", () => {
+  const table = tableOf(["acc", "params"], { "lr=0.1": [80, 37504], "lr=1": [81, 66176] });
+  Object.assign(table.columns[1]!, { unit: "", digits: 3 });
+  const frame = new Frame(table, table.rows);
+  expect(frame.text(frame.axis("params")!, 66176)).toBe("66\u202f176");
+  Object.assign(table.columns[1]!, { unit: "M" });
+  const inMillions = new Frame(table, table.rows);
+  expect(inMillions.text(inMillions.axis("params")!, 1)).toBe("1.000");
+});

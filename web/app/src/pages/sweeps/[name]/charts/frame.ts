@@ -181,8 +181,9 @@ export class Frame {
     return id === (baseline || (this.table.pivot ? "" : this.table.baseline));
   }
 
-  /** "79.79": in as many digits as the column has. */
+  /** "79.79": in as many digits as the column has; of a count without a unit, which is whole, in none. */
   text(axis: Axis, value: number): string {
+    if (axis.kind === "count" && !axis.column?.unit && Number.isInteger(value)) return plain(value);
     if (axis.column?.digits !== undefined && Math.abs(value) < 1e7) return fixed(value, axis.column.digits);
     return plain(value);
   }
