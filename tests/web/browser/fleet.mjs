@@ -114,6 +114,7 @@ export async function startFleet({ signIn = false, worker = signIn ? "" : "w1", 
     /** Creates a token of a role, and returns it. */
     token(role, name) {
       const file = join(home, `${name}.token`);
+      rmSync(file, { force: true }); // of an earlier fleet in a kept home
       ablate("token", "create", "--role", role, "--name", name, "--out", file);
       return readFileSync(file, "utf8").trim();
     },

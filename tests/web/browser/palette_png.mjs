@@ -54,18 +54,39 @@ function paeth(a, b, c) {
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-/** The picture with the 256 colours that are seen most; others become the nearest of them. */
+const farness = (one, other) =>
+  [16, 8, 0].reduce((sum, shift) => sum + (((one >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+
+/** At most 256 of these colours: the most frequent, then whatever is seen most and farthest from all that are taken. */
+function paletteOf(seen) {
+  const colours = [...seen].sort((a, b) => b[1] - a[1]);
+  if (colours.length <= 256) return colours.map(([colour]) => colour);
+  const palette = colours.splice(0, 64).map(([colour]) => colour);
+  const far = colours.map(([colour]) => Math.min(...palette.map((other) => farness(colour, other))));
+  while (palette.length < 256) {
+    let best = 0;
+    far.forEach((least, at) => {
+      if (least * Math.sqrt(colours[at][1]) > far[best] * Math.sqrt(colours[best][1])) best = at;
+    });
+    const taken = colours[best][0];
+    palette.push(taken);
+    far.forEach((least, at) => (far[at] = Math.min(least, farness(colours[at][0], taken))));
+  }
+  return palette;
+}
+
+/** The picture with 256 of its colours; others become the nearest of them. */
 export function withPalette(png) {
   const { width, height, pixels } = decode(png);
   const seen = new Map();
   const colourAt = (i) => (pixels[3 * i] << 16) | (pixels[3 * i + 1] << 8) | pixels[3 * i + 2];
   for (let i = 0; i < width * height; ++i) seen.set(colourAt(i), (seen.get(colourAt(i)) ?? 0) + 1);
-  const palette = [...seen].sort((a, b) => b[1] - a[1]).slice(0, 256).map(([colour]) => colour);
+  const palette = paletteOf(seen);
   const place = new Map(palette.map((colour, at) => [colour, at]));
   const nearest = (colour) => {
     let [best, least] = [0, Infinity];
     palette.forEach((other, at) => {
-      const far = [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+      const far = farness(colour, other);
       if (far < least) [best, least] = [at, far];
     });
     place.set(colour, best);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ABLATE_BIN=… node pictures.mjs FOLDER [HOME]: pictures of every page, light and dark, wide and on a phone, as docs/dashboard.md shows them.
+// ABLATE_BIN=… node pictures.mjs FOLDER [HOME]: pictures of every page (PICTURES=home,queue: of these), light and dark, wide and on a phone, as docs/dashboard.md shows them.
 // HOME keeps the store, so that a second call trains nothing again: the repository's results (docs/results/cifar.abl), a sweep of
 // factors that is trained here in some minutes, and one that is under way.
 import { execFileSync } from "node:child_process";
@@ -10,8 +10,8 @@ import { openPage, settles, startBrowser, write } from "./fixture.mjs";
 import { startFleet } from "./fleet.mjs";
 import { withPalette } from "./palette_png.mjs";
 
-const kWide = { width: 1280, height: 800 };
-const kPhone = { width: 390, height: 844 };
+/** As tall as pictures may be: what is below is like what is above. */
+const kSizes = { "": { width: 1280, height: 1100 }, "-phone": { width: 390, height: 1200 } };
 const kTrains = { timeout: 3_600_000 };
 
 /** What depends on what: 2 × 2 × 3 rows, trained from nothing, and looked into. */
@@ -34,7 +34,7 @@ table:
     - {name: acc, heading: "top-1", metric: val/top1}
     - {name: loss, metric: val/loss}
     - {name: params, count: params.weights, digits: 3}
-    - {name: macs, count: macs, digits: 2}
+    - {name: macs, heading: multiply-adds, count: flops.macs, digits: 2}
 probes: [feature-norms, subspace-similarity, {name: attention, images: 3}]
 retry: {max: 3}
 `;
@@ -54,6 +54,13 @@ seeds: [${seed}, ${seed + 1}]
 table: {baseline: r, columns: [{name: acc, heading: "top-1", metric: val/top1}]}
 retry: {max: 0}
 `;
+/** What its file became once the probes had been looked at. */
+const kExtended = kFactors.replace("probes:", '    - {name: norm, heading: "feature norm", probe: feature-norms/last}\nprobes:');
+const kNotes = `Does the Gaussian kernel need another learning rate than the dot product?
+
+- depth 2 asks for **0.003** with either
+- 0.01 is worth its own sweep
+`;
 const kWritten = `ablate: 1
 name: token-layout
 base:
@@ -71,17 +78,22 @@ table:
     - {name: params, count: params.weights}
 `;
 
-/** A fleet of somebody's own, with what is stored and trained already. */
-async function prepared(home) {
+/** The fleet of a home, with what is stored already. */
+async function started(home) {
   const bin = join(process.env.ABLATE_BIN ?? "", "ablate");
   if (!existsSync(join(home, "results.db"))) {
     mkdirSync(home, { recursive: true });
     const archive = new URL("../../../docs/results/cifar.abl", import.meta.url).pathname;
     execFileSync(bin, ["import", archive, "--store", join(home, "results.db")], { env: { ...process.env, ABLATE_HOME: home }, stdio: "inherit" });
   }
-  const fleet = await startFleet({ signIn: true, worker: "cellar-1", kept: home });
+  return startFleet({ signIn: true, worker: "cellar-1", kept: home });
+}
+
+/** Trains what the pictures show, unless that was done. */
+async function train(fleet) {
   const trials = () => fleet.json("show", "kernel-depth-rate").trials;
-  fleet.ablate("submit", fleet.write("kernel-depth-rate.yaml", kFactors));
+  if (!fleet.json("ls").sweeps.some(({ name }) => name === "kernel-depth-rate"))
+    fleet.ablate("submit", fleet.write("kernel-depth-rate.yaml", kFactors));
   if (trials().every(({ state }) => state !== "TRIAL_STATE_COMPLETED")) {
     // one that is killed, and resumes from its checkpoint
     await settles(() => {
@@ -92,16 +104,17 @@ async function prepared(home) {
   await settles(() => {
     if (fleet.summary("kernel-depth-rate").state !== "SWEEP_STATE_COMPLETED") throw new Error("kernel-depth-rate is not complete");
   }, kTrains);
-  return fleet;
+  fleet.ablate("extend", fleet.write("kernel-depth-rate.yaml", kExtended), "--yes");
+  fleet.ablate("annotate", "kernel-depth-rate", "--tag", "attention", "--tag", "shapes", "--pin", "--notes", fleet.write("notes.md", kNotes));
+  fleet.ablate("annotate", "msf-table-1-cifar", "--tag", "paper");
 }
 
-/** Submits a sweep that no earlier call has, and waits until a part of it is done and another runs. */
+/** Submits sweeps anew, and waits until a part of it is done and another runs. */
 async function underWay(fleet) {
-  const number = fleet.json("ls").sweeps.filter(({ name }) => name.startsWith("sharing-")).length;
-  for (const { name } of fleet.json("ls").sweeps.filter((sweep) => sweep.name.startsWith("sharing-"))) fleet.ablate("rm", name, "--yes");
-  const name = `sharing-${number + 1}`;
-  fleet.ablate("submit", fleet.write("sharing.yaml", kUnderWay(name, Date.now() % 1_000_000)));
-  fleet.ablate("submit", fleet.write("more.yaml", kUnderWay("sharing-more-seeds", (Date.now() % 1_000_000) + 10)));
+  const [name, other] = ["sharing", "sharing-more-seeds"];
+  for (const old of fleet.json("ls").sweeps.filter((sweep) => [name, other].includes(sweep.name))) fleet.ablate("rm", old.name, "--yes");
+  fleet.ablate("submit", fleet.write("sharing.yaml", kUnderWay(name, 0)));
+  fleet.ablate("submit", fleet.write("more-seeds.yaml", kUnderWay(other, 2)));
   await settles(() => {
     const { trials } = fleet.json("show", name);
     const running = trials.find(({ state }) => state === "TRIAL_STATE_RUNNING");
@@ -110,70 +123,81 @@ async function underWay(fleet) {
   return name;
 }
 
-/** Takes one page in both themes and both widths. `of`: the section that is wanted alone; `ready`: called before. */
-async function take(context, folder, name, { of, ready = async () => {}, height } = {}) {
-  const { page, address } = context;
+/** Takes one page in both themes and both widths. `of`: the section that is wanted alone; `ready`: called before; `most`: pixels of the window. */
+async function take({ page, address, path }, folder, name, { of, ready = async () => {}, most = Infinity } = {}) {
   for (const colorScheme of ["light", "dark"])
-    for (const [size, viewport] of [["wide", kWide], ["phone", kPhone]]) {
+    for (const [size, viewport] of Object.entries(kSizes)) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.setViewportSize({ ...viewport, height: Math.max(viewport.height, height ?? 0) });
-      await page.goto(address(context.path).href);
+      await page.setViewportSize({ ...viewport, height: Math.min(viewport.height, most) });
+      await page.goto(address(path).href);
       await page.locator(".live-live").waitFor();
-      if (context.path !== "/design") await page.waitForFunction(() => !document.querySelector(".skeleton"));
+      if (of) await page.locator(".bar").evaluate((bar) => (bar.style.position = "static")); // it would stick in the picture's midst
+      if (path !== "/design") await page.waitForFunction(() => !document.querySelector(".skeleton"));
       await ready(page);
       await page.mouse.move(0, 0);
       await page.waitForTimeout(400); // charts are drawn for their width in the next frames
-      const what = of ? page.locator(of) : page;
-      const png = await what.screenshot({ animations: "disabled", ...(of ? {} : { fullPage: !height }) });
-      writeFileSync(join(folder, `${name}-${colorScheme}${size === "phone" ? "-phone" : ""}.png`), withPalette(png));
+      const top = of ? await page.locator(of).evaluate((section) => section.getBoundingClientRect().top + scrollY - 12) : 0;
+      const height = of
+        ? await page.locator(of).evaluate((section) => section.getBoundingClientRect().height + 24)
+        : await page.evaluate(() => document.querySelector("main").getBoundingClientRect().bottom + scrollY);
+      const clip = { x: 0, y: top, width: viewport.width, height: Math.min(height, viewport.height) };
+      const png = await page.screenshot({ animations: "disabled", fullPage: true, clip });
+      writeFileSync(join(folder, `${name}-${colorScheme}${size}.png`), withPalette(png));
     }
 }
 
 export async function takePictures(folder, home) {
   mkdirSync(folder, { recursive: true });
-  const fleet = await prepared(home);
-  const browser = await startBrowser({ trusting: true });
+  const fleet = await started(home);
+  let browser;
   try {
-    const { page } = await openPage(browser, { viewport: kWide });
+    await train(fleet);
+    browser = await startBrowser({ trusting: true });
+    const { page } = await openPage(browser);
     await fleet.signIn(page, fleet.token("admin", "ada"));
     const address = (path) => new URL(path, fleet.url);
-    const shoot = (name, path, options) => take({ page, address, path }, folder, name, options);
     const read = (path) => page.evaluate(async (of) => (await fetch(`/api/v1${of}`)).json(), path);
 
+    const wanted = process.env.PICTURES?.split(","); // these alone
+    const shoot = (name, path, options) => !wanted || wanted.includes(name) ? take({ page, address, path }, folder, name, options) : undefined;
     const { runs } = await read("/runs?sweep=kernel-depth-rate&limit=40");
     const resumed = runs.find(({ attempt, state }) => attempt > 1 && state === "RUN_STATE_COMPLETED") ?? runs[0];
-    const [one, other] = ["dot", "gaussian"].map((kernel) =>
+    const [dot, gaussian] = ["dot", "gaussian"].map((kernel) =>
       runs.find(({ state, rows }) => state === "RUN_STATE_COMPLETED" && rows[0].row === `attention=${kernel},depth=2,lr=0.003`),
     );
 
-    const name = await underWay(fleet);
-    await shoot("home", "/");
-    await shoot("queue", "/queue");
-    await shoot("workers", "/workers");
-    await shoot("sweeps", "/sweeps");
-    await shoot("failures", `/sweeps/${name}/failures`);
-    fleet.ablate("cancel", name);
-    fleet.ablate("cancel", "sharing-more-seeds");
+    if (!wanted || ["home", "queue", "workers", "sweeps", "failures"].some((name) => wanted.includes(name))) {
+      const name = await underWay(fleet);
+      await shoot("home", "/");
+      await shoot("queue", "/queue");
+      await shoot("workers", "/workers");
+      await shoot("sweeps", "/sweeps");
+      await shoot("failures", `/sweeps/${name}/failures`);
+      fleet.ablate("cancel", name);
+      fleet.ablate("cancel", "sharing-more-seeds");
+    }
 
     await shoot("sweep", "/sweeps/msf-table-1-cifar");
     for (const chart of ["bars", "scatter", "heat", "parallel", "effects"])
-      await shoot(`charts-${chart}`, `/sweeps/kernel-depth-rate?chart=${chart}`, { of: "section[aria-labelledby=charts]" });
+      await shoot(`charts-${chart}`, `/sweeps/kernel-depth-rate?chart=${chart}&chart-mean=1`, { of: "section[aria-labelledby=charts]" });
     await shoot("curves", "/sweeps/kernel-depth-rate", { of: "section[aria-labelledby=curves]" });
+    await shoot("file", "/sweeps/kernel-depth-rate?file=1..2", { of: "#file" });
     await shoot("run", `/runs/${resumed.id}`);
     const opened = async (of) => {
       const closed = of.locator(".probe-whole:not([open]) > summary");
       while ((await closed.count()) > 0) await closed.first().click();
       await of.waitForFunction(() => !document.querySelector(".probe-whole .skeleton"));
     };
-    await shoot("probes", `/runs/${other.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
+    await shoot("probes", `/runs/${gaussian.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
+    await shoot("resources", `/runs/${resumed.id}`, { of: "section[aria-labelledby=resources]" });
     await shoot("time-line", `/runs/${resumed.id}`, { of: "section[aria-labelledby=time-line]" });
     await shoot("compare", "/compare?a=msf-table-1-cifar/a&b=msf-table-1-cifar/r");
-    await shoot("compare-probes", `/compare?a=${one.id}&b=${other.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
+    await shoot("compare-probes", `/compare?a=${dot.id}&b=${gaussian.id}`, { of: "section[aria-labelledby=probes]", ready: opened });
     await shoot("tables", "/tables");
     await shoot("settings", "/settings");
     await shoot("design", "/design");
     await shoot("submit", "/submit", {
-      height: 900,
+      most: 760, // the editor is as tall as the window
       async ready(at) {
         await write(at, kWritten);
         await at.getByText("The file is valid.").waitFor();
@@ -181,7 +205,7 @@ export async function takePictures(folder, home) {
       },
     });
   } finally {
-    await browser.close();
+    await browser?.close();
     await fleet.stop();
   }
 }
