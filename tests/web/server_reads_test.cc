@@ -153,11 +153,12 @@ TEST_F(ServerTest, AnswersTheFileOfARevision) {
   EXPECT_EQ(only.at("text"), get("/api/v1/sweeps/msf-sharing").json().at("text"));
   EXPECT_EQ(only.at("revision").at("revision"), 1);
   expect_error(get(address + "?revision=2"), 404, "NOT_FOUND", "it was never extended");
-  expect_error(get(address + "?revision=0"), 400, "INVALID_ARGUMENT", "revision");
+  expect_error(get(address + "?revision=-1"), 400, "INVALID_ARGUMENT", "revision");
   demo_->extend(DemoStore::kSweep);
   EXPECT_EQ(get(address + "?revision=1").json().at("text"), only.at("text"));
   EXPECT_EQ(get(address + "?revision=2").json().at("revision").at("by"), "ann");
   EXPECT_EQ(get(address).json(), get(address + "?revision=3").json()) << "the newest";
+  EXPECT_EQ(get(address + "?revision=0").json(), get(address).json());
   expect_error(get(address + "?revision=4"), 404, "NOT_FOUND", "it has 1 to 3");
 }
 
