@@ -104,6 +104,7 @@ def reads_of(tab, store, sweep):
         "A sweep: table, the last rows": table.replace("first=0", f"first={max(0, rows - ROWS)}"),
         "A sweep: trials, in the middle": f"sweeps/{sweep}?{middle}", "A sweep: table, pivoted or not": f"sweeps/{sweep}/table?first=0&count={ROWS}&statistics=1",
         "A sweep: how a cell came about": f"sweeps/{sweep}/why?row=i%3D1&column=loss", "A sweep: where it is from": f"sweeps/{sweep}/provenance",
+        "A sweep: its file": f"sweeps/{sweep}/text",
         "A sweep: failures": f"failures?sweep={sweep}",
         **{f"A sweep: copied as {kind}": f"sweeps/{sweep}/printed?format={kind}" for kind in ("text", "markdown", "csv", "latex", "html")},
         "A sweep: copied, sorted and found": f"sweeps/{sweep}/printed?format=text&sort=-acc&find=1",
@@ -114,7 +115,7 @@ def reads_of(tab, store, sweep):
         "A run": f"runs/{runs[0]}", "A run: its curves": f"curves?{curves[1]}&width=1200", "A run: its curves by time": f"curves?{curves[1]}&width=1200&times=1",
         "A run: zoomed": f"curves?{curves[1]}&width=1200&from={steps // 2}&to={steps // 2 + steps // 100}", "A run: log": f"runs/{runs[0]}/log?offset=0",
         "A run: probes": f"runs/{tab.probed}/probes", "A run: a probe": f"runs/{tab.probed}/probes?name=attention%28images%3D1%29",
-        "A run: that is under way": f"runs/{tab.growing}", "A run: its curves, under way": f"curves?run={tab.growing}&width=1200",
+        "A run: resources": f"runs/{tab.growing}/resources?points=600", "A run: that is under way": f"runs/{tab.growing}", "A run: its curves, under way": f"curves?run={tab.growing}&width=1200",
         "Compare: sweeps to choose": "sweeps?count=200", "Compare: rows to choose": f"sweeps/{sweep}/table?count=200&long_form=1",
         "Compare: runs to choose": f"runs?limit=200&sweep={sweep}", "Compare: two rows": f"compare?a={sweep}/i%3D0&b={sweep}/i%3D1&first=0&count=50&max_points=300",
         "Compare: two runs": f"compare?a={runs[0]}&b={runs[-1]}&first=0&count=50&max_points=300",
@@ -122,7 +123,7 @@ def reads_of(tab, store, sweep):
         "Tables: the papers'": "papers", "Tables: one of them": f"sweeps/{sweep}/table?count=1000&long_form=1",
         "Queue": "queue", "Workers": "workers", "New sweep: schema": "schema", "New sweep: checked": ("Validate", {"file": {"path": "new.yaml", "text": file}}),
         "New sweep: planned": ("Plan", {"file": {"path": "new.yaml", "text": file}}), "Settings: who you are": "whoami",
-        "Settings: tokens": ("ListTokens", {}), "Settings: audit": ("ListAudit", {"who": "", "what": "", "before": "0", "most": 51}),
+        "Settings: tokens": ("ListTokens", {}), "Settings: audit": ("ListAudit", {"who": "", "what": "", "before": "0", "most": 51}), "Settings: what is kept": "retention",
         "For scripts: metrics": f"metrics?{curves[20]}&name=loss&max_points=500", "For scripts: the API described": "/api",
     }
 
