@@ -7,19 +7,8 @@
 #include "views/views.h"
 
 namespace abl::scheduler {
-namespace {
 
 namespace v1 = ablate::v1;
-
-v1::Kept& add(v1::KeptPlace& place, const char* what, const std::string& rule, const char* setting = "") {
-  v1::Kept& kept = *place.add_kept();
-  kept.set_what(what);
-  kept.set_rule(rule);
-  kept.set_setting(setting);
-  return kept;
-}
-
-}  // namespace
 
 v1::KeptPlace kept_in(const Depot& depot, const PushedData& pushed) {
   v1::KeptPlace place;
@@ -38,26 +27,28 @@ v1::KeptPlace kept_in(const Depot& depot, const PushedData& pushed) {
       fmt::format("Copies for machines that lack them: no result is lost with them. {} MiB of its "
                   "disk stay free for the results file.",
                   options.keep_free >> 20));
-  add(place, "Checkpoints",
+  views::add_kept(
+      place, "Checkpoints",
       "The newest of a run. It goes when a newer one is there, or when its trial has completed or was "
       "cancelled and nobody waits for its weights. Where there is no room, those go that were used longest "
       "ago.",
       "ablate-scheduler --depot-limit-mib");
-  v1::Kept& data = add(place, "Data sets that were pushed",
-                       "Half of the depot at most. Kept until somebody removes them.", "ablate data rm");
+  v1::Kept& data =
+      views::add_kept(place, "Data sets that were pushed",
+                      "Half of the depot at most. Kept until somebody removes them.", "ablate data rm");
   data.set_unit("data sets");
   data.set_used(pushed.all().size());
   data.set_limit(PushedData::kMost);
-  add(place, "Uploads that broke off",
-      "An hour after the last piece came; two minutes where there is no room.");
+  views::add_kept(place, "Uploads that broke off",
+                  "An hour after the last piece came; two minutes where there is no room.");
   return place;
 }
 
 v1::KeptPlace kept_of_pilots() {
   v1::KeptPlace place;
   place.set_name("Folders of the fleet");
-  add(place, "Pilots that ended",
-      "Of each queue the folders of the last 20 that ended, and of the last 10 that failed.");
+  views::add_kept(place, "Pilots that ended",
+                  "Of each queue the folders of the last 20 that ended, and of the last 10 that failed.");
   return place;
 }
 

@@ -92,6 +92,9 @@ ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
 ablate::v1::SweepText sweep_text(storage::Database& db, const std::string& sweep, std::uint32_t revision);
 /// Where a program keeps more than the results file. Thread: any.
 using OtherPlaces = std::function<std::vector<ablate::v1::KeptPlace>()>;
+/// Adds what is kept there, by which rule, and the option or command that changes that.
+ablate::v1::Kept& add_kept(ablate::v1::KeptPlace& place, const std::string& what, const std::string& rule,
+                           const std::string& setting = "");
 /// What is kept for how long: of the results file `file`, which `db` reads, and of `others` where there are
 /// any.
 ablate::v1::Retention retention(storage::Database& db, const std::filesystem::path& file,

@@ -85,7 +85,7 @@ def page_of(sweep):
 
 
 def reads_of(tab, store, sweep):
-    """Every read of every page: its name and path, or an action's name and what it is asked."""
+    """All reads of all pages by name: the path of each, or the action and its request."""
     detail, table = page_of(sweep)
     runs = [run["id"] for run in tab.json(f"runs?sweep={sweep}&limit=1000")["runs"] if run["state"] == "RUN_STATE_COMPLETED"]
     rows, steps = tab.json(table)["left_out"] + ROWS, store.points // 2

@@ -39,7 +39,7 @@ class Figures:
         return list(found) if any(isinstance(size, str) for size in found) else sorted(found)
 
     def parts(self, of):
-        """A part, and those that were measured with it: their names begin with its own."""
+        """The figures of a part, and of parts whose names begin with its name."""
         return list(dict.fromkeys(part for part, _, _ in self.values if part == of or part.startswith(f"{of}, ")))
 
     def table(self, part):

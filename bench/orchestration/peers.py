@@ -141,7 +141,7 @@ def serve(bench, figures, peer, home, url, store):
     dashboard.in_browser(bench, figures, part, store.name, {
         "side": peer.name, "url": url + peer.page, "repetitions": 1 if slow else 2 if bench.quick else 5, "seconds": 3 if bench.quick else 20,
         "patience": PATIENCE})
-    figures.add(part, "  most memory of the server, its processes together", "MiB", store.name,
+    figures.add(part, "  peak memory of the server, all processes", "MiB", store.name,
                 sum(memory_mib(pid, "VmHWM") for pid in below(home.processes[peer.name].pid)))
 
 
@@ -153,7 +153,7 @@ def compare(figures):
             ("sort", dashboard.BROWSER, "sort", "sort"),
             ("its list, p95", dashboard.SERVER, "A sweep: its table: p95", "its list of runs: p95"),
             ("most memory of the server", dashboard.SERVER, "  most memory of the scheduler, also by the browser",
-             "  most memory of the server, its processes together"),
+             "  peak memory of the server, all processes"),
             ("CPU of a tab that is left open", dashboard.BROWSER, "a live tab, another sweep: CPU of its page",
              "a tab that is left open: CPU of its page")]
     for peer in PEERS:

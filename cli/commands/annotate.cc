@@ -33,7 +33,7 @@ std::string read_notes(const std::string& file) {
   if (!in.eof() && !in.good()) throw Error{Code::kNotFound, name + ": cannot be read"};
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMost)
-    throw Error{Code::kInvalidArgument, fmt::format("{}: notes have {} bytes at most", name, kMost)};
+    throw Error{Code::kInvalidArgument, fmt::format("{}: notes are longer than {} bytes", name, kMost)};
   if (valid_utf8(text) != text) throw Error{Code::kInvalidArgument, name + ": not UTF-8 text"};
   return text;
 }
@@ -62,19 +62,20 @@ Run declare_annotate(CLI::App& app, Context& context) {
   auto sweep = std::make_shared<std::string>();
   auto flags = std::make_shared<AnnotateFlags>();
   add_sweep(app, *sweep);
-  app.add_option("--tag", flags->tags, "Add a tag: letters, digits, '.', '_', '-' and '/'. May be repeated")
+  app.add_option("--tag", flags->tags, "Add a tag of letters, digits, '.', '_', '-' and '/' (repeatable)")
       ->type_name("TAG")
       ->allow_extra_args(false);
-  app.add_option("--untag", flags->untags, "Remove a tag. May be repeated")
+  app.add_option("--untag", flags->untags, "Remove a tag (repeatable)")
       ->type_name("TAG")
       ->allow_extra_args(false);
-  auto* const pin = app.add_flag("--pin", flags->pin, "Lists begin with it");
-  app.add_flag("--unpin", flags->unpin, "They do not")->excludes(pin);
+  auto* const pin = app.add_flag("--pin", flags->pin, "List it first");
+  app.add_flag("--unpin", flags->unpin, "Do not list it first")->excludes(pin);
   auto* const archive = app.add_flag(
       "--archive", flags->archive,
-      "Lists leave it out; its results stay. (A file of it to take elsewhere: 'ablate archive')");
-  app.add_flag("--unarchive", flags->unarchive, "They show it again")->excludes(archive);
-  auto* const notes = app.add_option("--notes", flags->notes, "Its notes, in Markdown; -: standard input");
+      "Leave it out of lists and keep its results ('ablate archive' writes it to a file instead)");
+  app.add_flag("--unarchive", flags->unarchive, "List it again")->excludes(archive);
+  auto* const notes =
+      app.add_option("--notes", flags->notes, "Read its notes from FILE, in Markdown; -: standard input");
   notes->type_name("FILE");
   app.add_flag("--no-notes", flags->no_notes, "Remove its notes")->excludes(notes);
   add_scheduler(app, context);
@@ -83,8 +84,8 @@ Run declare_annotate(CLI::App& app, Context& context) {
     if (request.add_tags().empty() && request.remove_tags().empty() && !request.has_pinned() &&
         !request.has_archived() && !request.has_notes())
       throw Error{Code::kInvalidArgument,
-                  "nothing to change: expected --tag, --untag, --pin, --archive, --notes or one of their "
-                  "opposites"};
+                  "nothing to change: expected at least one of --tag, --untag, --pin, --unpin, --archive, "
+                  "--unarchive, --notes and --no-notes"};
     Client client{context};
     const auto annotated = client.call(&ablate::v1::Sweeps::Stub::AnnotateSweep, request);
     if (context.json) {

@@ -161,7 +161,7 @@ Run declare_ls(CLI::App& app, Context& context) {
     } else if (flags->names) {
       for (const auto& sweep : list.sweeps()) context.out.line(sweep.name());
     } else if (list.sweeps().empty() && !is_empty) {
-      context.out.line(away > 0 ? "every sweep is archived" : "no such sweep");
+      context.out.line(away > 0 ? "every sweep is archived" : "no sweep matches");
     } else {
       context.out.write(list_text(shown(list, context.out), context.out));
     }

@@ -126,7 +126,7 @@ Run declare_submit(CLI::App& app, Context& context) {
       ->check(whole_number(-1000, 1000))
       ->type_name("N");
   app.add_option("--owner", flags->owner, "Whose share of the slots it uses [$USER]")->type_name("NAME");
-  app.add_option("--tag", flags->tags, "A tag to find it by; may be repeated. 'ablate annotate' changes them")
+  app.add_option("--tag", flags->tags, "Tag the sweep (repeatable); 'ablate annotate' changes tags later")
       ->type_name("TAG")
       ->allow_extra_args(false);
   app.add_option("--weight", flags->weight, "Of its owner's slots, twice as many with 2 as with 1 [1]")

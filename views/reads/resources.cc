@@ -132,14 +132,14 @@ void add_gaps(const std::vector<ResourceSample>& samples, double bucket_s, v1::R
 
 std::string why_none(const storage::RunRecord& run, const storage::TrialRecord& trial) {
   constexpr Milliseconds kFirst{2000};
-  if (trial.command_json == storage::kImportedCommand) return "its results were imported: it ran elsewhere";
+  if (trial.command_json == storage::kImportedCommand) return "its results were imported";
   if (!run.started && run.ended) return "its program was never started";
   if (!run.started) return "its program has not started yet";
-  if (!run.ended) return "the first sample comes a few seconds after its program has started";
+  if (!run.ended) return "the first sample is taken a few seconds after the start";
   if (const auto took = run.took.value_or(std::chrono::floor<Milliseconds>(*run.ended - *run.started));
       took < 2 * kFirst)
-    return "it ended before the first sample, which comes a few seconds after a program has started";
-  return "its worker sent none: it is of an older release, or cannot see its processes";
+    return "the run ended before its first sample, which is taken a few seconds after the start";
+  return "its worker sent no samples: it is an older release, or cannot read /proc";
 }
 
 /// The second of a request, in milliseconds.

@@ -38,14 +38,6 @@ std::uint64_t number(Database& db, const char* sql) {
   return static_cast<std::uint64_t>(found.value_or(0));
 }
 
-v1::Kept& add(v1::KeptPlace& place, const char* what, std::string rule, const char* setting = "") {
-  v1::Kept& kept = *place.add_kept();
-  kept.set_what(what);
-  kept.set_rule(std::move(rule));
-  kept.set_setting(setting);
-  return kept;
-}
-
 void count(v1::Kept& kept, const char* unit, std::optional<std::uint64_t> used,
            std::optional<std::uint64_t> limit) {
   kept.set_unit(unit);
@@ -54,51 +46,57 @@ void count(v1::Kept& kept, const char* unit, std::optional<std::uint64_t> used,
 }
 
 void add_results(v1::KeptPlace& place) {
-  add(place, "Sweeps, trials, runs and results",
+  add_kept(
+      place, "Sweeps, trials, runs and results",
       "Kept until somebody removes the sweep. Trials that another sweep has stay with it. The room becomes "
       "free for later results; the file does not become shorter.",
       "ablate rm");
-  add(place, "Files of sweeps", "Every version of a sweep's file is kept as long as its sweep.", "ablate rm");
-  add(place, "Metric points",
-      fmt::format("The first {} of a run are kept, some 160 MB. After that, a metric that has {} of its own "
-                  "keeps one in 4, then 16, 64 and so on, so that curves reach their end. Tables and "
-                  "summaries are of all points.",
-                  grouped(storage::kWholeRun), grouped(storage::kWholeMetric)));
-  add(place, "Logs of runs",
-      "64 MiB of each run, unless its worker was told otherwise; a longer log loses its middle, and says how "
+  add_kept(place, "Files of sweeps", "Every version of a sweep's file is kept as long as its sweep.",
+           "ablate rm");
+  add_kept(place, "Metric points",
+           fmt::format(
+               "All of the first {} of a run (about 160 MB). Beyond that, a metric with more than {} points "
+               "keeps one point in 4, then in 16, in 64 and so on, up to the end of its curve. Tables and "
+               "summaries are computed from all points.",
+               grouped(storage::kWholeRun), grouped(storage::kWholeMetric)));
+  add_kept(
+      place, "Logs of runs",
+      "64 MiB of each run (the worker's default). The middle of a longer log is left out; a line says how "
       "much.",
       "ablate-worker --log-limit-mib");
-  add(place, "What probes found",
-      fmt::format("The newest of each run and probe, up to {} probes of a run.", protocol::kMostProbes));
-  add(place, "Checkpoints that are known",
-      fmt::format("Of a run the {} of the highest steps. The files lie on the workers' disks.",
-                  TrialStore::kMostCheckpoints));
-  add(place, "Steps of trials",
+  add_kept(place, "What probes found",
+           fmt::format("The newest of each run and probe, up to {} probes of a run.", protocol::kMostProbes));
+  add_kept(place, "Checkpoints that are known",
+           fmt::format("Of a run the {} of the highest steps. The files lie on the workers' disks.",
+                       TrialStore::kMostCheckpoints));
+  add_kept(
+      place, "Steps of trials",
       fmt::format(
-          "What became of trials (queued, leased, ended), from which time lines are drawn: the newest {}.",
+          "The newest {} state changes of trials (queued, leased, ended). Time lines are drawn from them.",
           grouped(TrialStore::kMostTransitions)));
-  add(place, "Provenance",
-      fmt::format(
-          "The commit, diff and packages of a submission and of its extensions, {} of a sweep; beyond, "
-          "the newest takes the place of the last.",
-          storage::ProvenanceStore::kMost));
+  add_kept(place, "Provenance",
+           fmt::format(
+               "The commit, diff and packages of a submission and of its extensions, {} of a sweep; beyond, "
+               "the newest takes the place of the last.",
+               storage::ProvenanceStore::kMost));
 }
 
 void add_access(Database& db, v1::KeptPlace& place) {
   // lines are numbered without gaps, and only the oldest go
-  count(add(place, "Audit",
-            fmt::format("The newest {} lines: each new one takes the place of the oldest.",
-                        grouped(TokenStore::kMostAuditLines))),
+  count(add_kept(place, "Audit",
+                 fmt::format("The newest {} lines: each new one takes the place of the oldest.",
+                             grouped(TokenStore::kMostAuditLines))),
         "lines", number(db, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM audit"),
         TokenStore::kMostAuditLines);
-  count(
-      add(place, "Tokens",
-          fmt::format("One that was revoked, used up or has expired is kept for {} days, those of a fleet's "
-                      "workers for {} day. They go when the next token is created.",
-                      TokenStore::kKeptAfterItsEnd.count() / 24, TokenStore::kPilotsKept.count() / 24)),
-      "tokens", number(db, "SELECT COUNT(*) FROM access_token"), TokenStore::kMostTokens);
-  count(add(place, "Calibrations", "What 'ablate plan --measure' has measured: the newest."), "measurements",
-        number(db, "SELECT COUNT(*) FROM calibration"), storage::MeasuredStore::kMostCalibrations);
+  count(add_kept(place, "Tokens",
+                 fmt::format(
+                     "One that was revoked, used up or has expired is kept for {} days, those of a fleet's "
+                     "workers for {} day. They go when the next token is created.",
+                     TokenStore::kKeptAfterItsEnd.count() / 24, TokenStore::kPilotsKept.count() / 24)),
+        "tokens", number(db, "SELECT COUNT(*) FROM access_token"), TokenStore::kMostTokens);
+  count(add_kept(place, "Calibrations", "What 'ablate plan --measure' has measured: the newest."),
+        "measurements", number(db, "SELECT COUNT(*) FROM calibration"),
+        storage::MeasuredStore::kMostCalibrations);
 }
 
 /// Copies beside the results file: made before its schema changed, or before another was restored.
@@ -122,13 +120,14 @@ v1::KeptPlace copies_of(const fs::path& file) {
   place.set_name("Copies of the results file");
   place.set_bytes(upgraded + restored);
   place.set_note("Backups and archives lie where they were put; nothing here removes them.");
-  count(add(place, "Before an upgrade",
-            "A release that changes the file's schema copies it first. Kept until somebody removes them.",
-            "ablate gc"),
-        "bytes", upgraded, {});
-  count(add(place, "Before a restore, and rescued",
-            "They may have the only copy of some results. Kept until somebody removes them by name.",
-            "ablate gc --only copies"),
+  count(
+      add_kept(place, "Before an upgrade",
+               "A release that changes the file's schema copies it first. Kept until somebody removes them.",
+               "ablate gc"),
+      "bytes", upgraded, {});
+  count(add_kept(place, "Before a restore, and rescued",
+                 "They may have the only copy of some results. Kept until somebody removes them by name.",
+                 "ablate gc --only copies"),
         "bytes", restored, {});
   return place;
 }
@@ -137,22 +136,25 @@ v1::KeptPlace folders_of_runs() {
   v1::KeptPlace place;
   place.set_name("Folders of workers");
   place.set_note("On the workers' own disks. 'ablate gc' says how much of a machine could go.");
-  add(place, "Checkpoints",
+  add_kept(
+      place, "Checkpoints",
       "A training keeps its newest 2 and the best. They stay after its end until somebody removes those that "
       "are not needed: of a completed trial all but the newest 2, unless told otherwise.",
       "ablate gc --keep-checkpoints");
-  add(place, "Other files of runs",
-      "Kept. Folders of trials that no sweep shows, and of runs that the results file does not know, go when "
-      "somebody asks for it, a day after they were last written.",
+  add_kept(
+      place, "Other files of runs",
+      "Kept. 'ablate gc' removes folders of trials that are in no sweep, and of runs that are not in the "
+      "results file, one day after they were last written.",
       "ablate gc --older-than");
-  add(place, "Output on its way",
-      "What a run says waits on its worker until the scheduler has stored it, and goes then. With 128 MiB "
-      "waiting the run is paused, unless its worker was told otherwise: no point is dropped.",
-      "ablate-worker --spool-limit-mib");
-  add(place, "Data sets that were fetched",
-      "10 GiB, unless a worker was told otherwise; those used longest ago go first.",
-      "ablate-worker --data-limit-mib");
-  add(place, "Logs of programs",
+  add_kept(place, "Output on its way",
+           "A worker keeps the output of a run until the scheduler has stored it. With 128 MiB waiting (the "
+           "default) it pauses the run; no point is dropped.",
+           "ablate-worker --spool-limit-mib");
+  add_kept(place, "Data sets that were fetched",
+           "10 GiB (the worker's default); the least recently used are removed first.",
+           "ablate-worker --data-limit-mib");
+  add_kept(
+      place, "Logs of programs",
       "Of 'ablate up', in the folder logs of its home. Kept until somebody removes them while it does not "
       "run.",
       "ablate gc --only logs");
@@ -160,6 +162,15 @@ v1::KeptPlace folders_of_runs() {
 }
 
 }  // namespace
+
+v1::Kept& add_kept(v1::KeptPlace& place, const std::string& what, const std::string& rule,
+                   const std::string& setting) {
+  v1::Kept& kept = *place.add_kept();
+  kept.set_what(what);
+  kept.set_rule(rule);
+  kept.set_setting(setting);
+  return kept;
+}
 
 v1::Retention retention(Database& db, const fs::path& file, const OtherPlaces& others) {
   v1::Retention message;

@@ -43,6 +43,7 @@ const inline = (text: string): string => words(inlinesOf(text));
 describe("blocks", () => {
   test.each([
     ["# One\n### Three ###\n#no", "<h1>One</h1><h3>Three</h3><p>#no</p>"],
+    ["# C#\n## ##\n#", "<h1>C#</h1><h2></h2><h1></h1>"],
     ["a\nb\n\nc", "<p>a b</p><p>c</p>"],
     ["a  \nb\\\nc", "<p>a<br>b<br>c</p>"],
     ["```python\nx = *1*\n\n# no\n```\nafter", "<pre>x = *1*\n\n# no</pre><p>after</p>"],
@@ -128,9 +129,16 @@ test("no text is too deep, and none loses its end", () => {
     "1. ",
     "\\",
     "  - a\n",
+    " ",
+    "# ",
+    "x #",
+    "-",
+    "| -",
   ];
   for (const piece of pieces)
-    expect(JSON.stringify(parse(`${piece.repeat(Math.floor(60_000 / piece.length))}END`)), piece).toContain(
-      "END",
-    );
+    for (const before of ["", "# "])
+      expect(
+        JSON.stringify(parse(`${before}${piece.repeat(Math.floor(60_000 / piece.length))}END`)),
+        piece,
+      ).toContain("END");
 });

@@ -29,7 +29,7 @@ export type Block =
 /** Deeper than this, marks are text. */
 const kDeepest = 8;
 
-const kHeading = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const kHeading = /^ {0,3}(#{1,6})( .*)?$/;
 const kFence = /^ {0,3}(`{3,}|~{3,})[^`]*$/;
 const kRule = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const kQuote = /^ {0,3}> ?/;
@@ -73,7 +73,10 @@ function blockAt(lines: string[], at: number, depth: number): [Block | undefined
   if (isBlank(line)) return [undefined, at + 1];
   const heading = kHeading.exec(line);
   if (heading)
-    return [{ kind: "heading", level: heading[1]!.length, children: inlinesOf(heading[2] ?? "") }, at + 1];
+    return [
+      { kind: "heading", level: heading[1]!.length, children: inlinesOf(unclosed(heading[2] ?? "")) },
+      at + 1,
+    ];
   const fence = kFence.exec(line);
   if (fence) return codeAt(lines, at, fence[1]!);
   if (kRule.test(line)) return [{ kind: "rule" }, at + 1];
@@ -88,6 +91,14 @@ function blockAt(lines: string[], at: number, depth: number): [Block | undefined
   let end = at + 1;
   while (end < lines.length && !begins(lines, end, depth)) ++end;
   return [{ kind: "paragraph", children: inlinesOf(lines.slice(at, end).join("\n")) }, end];
+}
+
+/** The text of a heading without the signs that may close it. */
+function unclosed(text: string): string {
+  const words = text.trim();
+  let end = words.length;
+  while (end > 0 && words[end - 1] === "#") --end;
+  return end === 0 || words[end - 1] === " " ? words.slice(0, end).trim() : words;
 }
 
 function codeAt(lines: string[], at: number, fence: string): [Block, number] {
@@ -166,10 +177,11 @@ function tableAt(lines: string[], at: number): [Block, number] {
 
 /** What can begin with a character, each tried at its place alone. Lengths are bounded, so that none is slow. */
 const kEscape = /\\([!-/:-@[-`{-~])/y;
-const kBreak = /(?: {2,}|\\)\n/y;
+const kBreak = /(?: {2,20}|\\)\n/y;
+const kTicks = /`+/y;
 const kCode = /(`+)(?!`)([^]{0,2000}?[^`])\1(?!`)/y;
 const kLink =
-  /!?\[((?:[^[\]\\]|\\.){0,500})\]\(<?([^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500})?)>?(?:\s+"[^"]{0,500}")?\)/y;
+  /!?\[((?:[^[\]\\]|\\.){0,500})\]\(<?([^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500})?)>?(?:\s{1,20}"[^"]{0,500}")?\)/y;
 const kBrackets = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
 const kAddress = /https?:\/\/[^\s<>"']{1,2000}/y;
 const kStrong = /(\*\*|__)(?=\S)([^]{0,1000}?\S)\1/y;
@@ -221,7 +233,8 @@ function inlineAt(
         const code = is[2]!.replaceAll("\n", " ");
         return [{ kind: "code", text: /^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code }, is[0].length];
       }
-      return [/^`+/.exec(match(/`+/y)![0])![0], match(/`+/y)![0].length];
+      is = match(kTicks)!; // that close nothing
+      return [is[0], is[0].length];
     case "!":
     case "[":
       if (isDeep || !(is = match(kLink))) return none;

@@ -43,7 +43,7 @@ test("what is read and what is written share a chart and a unit", () => {
   ]);
 });
 
-test("a line breaks where nothing was sampled", () => {
+test("a line has a gap where there are no samples", () => {
   const of = { ...response(series("cpu", "cores", [1, 2, 3], { at_s: [2, 4, 100] })) };
   of.gaps = [{ from_s: 4, to_s: 98 }];
   const line = resourcePlots(of)[0]!.plot.lines[0]!;
@@ -52,7 +52,7 @@ test("a line breaks where nothing was sampled", () => {
   expect(line.breaks).toEqual([]);
 });
 
-test("a mean of a bucket says how far its samples go", () => {
+test("a bucket shows its mean, lowest and highest value", () => {
   const of = response(series("cpu", "cores", [1.5, 2], { lows: [1, 2], highs: [2, 2] }));
   const line = resourcePlots(of)[0]!.plot.lines[0]!;
   expect(line.band).toMatchObject({ low: [1, 2], high: [2, 2] });

@@ -8,7 +8,7 @@ const numbered = (count: number, text = (i: number) => `line ${i}`): string =>
   Array.from({ length: count }, (_, i) => `${text(i)}\n`).join("");
 
 describe("the difference of two texts", () => {
-  it("has each line once, with its numbers in both", () => {
+  it("lists each line once, with its line numbers in both files", () => {
     const found = difference("a\nb\nc\n", "a\nB\nc\nd\n");
     expect(signed(found)).toEqual([" a", "-b", "+B", " c", "+d"]);
     expect(found.lines.map(({ before, after }) => [before, after])).toEqual([
@@ -64,7 +64,7 @@ describe("the difference of two texts", () => {
     expect([half.added, half.removed, half.coarse]).toEqual([5000, 5000, false]);
   });
 
-  it("says where it is not compared line by line", () => {
+  it("marks stretches that are too long to compare line by line", () => {
     const all = difference(
       numbered(10_000, (i) => `${i % 100}`),
       numbered(10_000, (i) => `${(i * 7) % 99}`),
