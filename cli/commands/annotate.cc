@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <vector>
@@ -30,7 +32,8 @@ std::string read_notes(const std::string& file) {
   std::ifstream in{file == "-" ? "/dev/stdin" : file, std::ios::binary};
   std::string text(kMost + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.eof() && !in.good()) throw Error{Code::kNotFound, name + ": cannot be read"};
+  if (!in.eof() && !in.good())
+    throw Error{Code::kNotFound, fmt::format("cannot read {}: {}", name, std::strerror(errno))};
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMost)
     throw Error{Code::kInvalidArgument, fmt::format("{}: notes are longer than {} bytes", name, kMost)};

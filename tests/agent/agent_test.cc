@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "tests/agent/fake_scheduler.h"
+#include "tests/agent/agent_fixture.h"
 #include "tests/agent/few_descriptors.h"
 #include "tests/small_disk.h"
 
@@ -21,64 +21,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
-
-/// A worker with one slot, whose tick is called as its program would.
-class Worker {
- public:
-  Worker(const std::filesystem::path& folder, const std::string& address, bool allow_commands = true,
-         std::size_t slots = 1, const std::map<std::string, std::filesystem::path>& data = {},
-         Milliseconds afterthought = Milliseconds{500}) {
-    AgentOptions options;
-    options.scheduler = address;
-    options.spool = folder / "spool";
-    options.name = "worker-1";
-    options.version = "0.1.0";
-    options.result_version = 3;
-    options.allow_commands = allow_commands;
-    options.slots.assign(slots, Slot{.device = "cpu", .name = "2 threads", .threads = 2, .visible = {}});
-    options.runs.runs_root = folder / "runs";
-    options.runs.trainer = folder / "trainer";
-    options.runs.data = {{"shapes", ""}, {"cifar10", folder}};
-    options.runs.data.insert(data.begin(), data.end());
-    options.runs.weights = {{"deit", folder / "deit.safetensors"}};
-    options.runs.host = "here";
-    options.runs.grace = Milliseconds{10000};
-    options.runs.afterthought = afterthought;
-    options.backoff = {.first = Milliseconds{10}, .longest = Milliseconds{50}};
-    options.first_probe = Milliseconds{20};
-    options.longest_probe = Milliseconds{50};
-    options.sample_every = Milliseconds{50};
-    agent_ = std::make_unique<Agent>(std::move(options), clock_);
-    ticker_ = std::jthread{[this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        agent_->tick();
-        std::this_thread::sleep_for(std::chrono::milliseconds{10});
-      }
-    }};
-  }
-  ~Worker() {
-    ticker_.request_stop();
-    ticker_.join();
-  }
-  Agent* operator->() { return agent_.get(); }
-
- private:
-  SystemClock clock_;
-  std::unique_ptr<Agent> agent_;
-  std::jthread ticker_;
-};
-
-class AgentTest : public testing::Test {
- protected:
-  TemporaryFolder folder;
-  FakeScheduler scheduler{folder.path()};
-  /// Whether the worker keeps nothing of any run.
-  static bool is_spool_empty(const std::filesystem::path& home) {
-    return std::ranges::all_of(std::filesystem::directory_iterator{home / "spool"}, [](const auto& entry) {
-      return entry.is_regular_file() && entry.file_size() == 0;
-    });
-  }
-};
 
 constexpr const char* kTwoSteps =
     R"(echo '{"event":"metric","step":1,"values":{"val/top1":12.5}}'; echo '{"event":"metric","step":2,"values":{"val/top1":0.1}}';
@@ -669,39 +611,6 @@ TEST_F(AgentTest, AStoppingWorkerStopsItsRunsAndTakesNothingMore) {
   EXPECT_TRUE(scheduler.heard([](const auto& messages) {
     return messages.back().has_refused() && messages.back().refused().run() == 8;
   }));
-}
-
-/// What heartbeats say of what a run takes.
-std::vector<ablate::v1::ResourceSample> samples_of(const std::vector<ablate::v1::WorkerMessage>& messages,
-                                                   std::uint32_t run, const std::string& token) {
-  std::vector<ablate::v1::ResourceSample> samples;
-  for (const auto& message : messages)
-    for (const auto& resources : message.heartbeat().resources())
-      if (resources.run() == run && resources.token() == token)
-        samples.insert(samples.end(), resources.samples().begin(), resources.samples().end());
-  return samples;
-}
-
-TEST_F(AgentTest, HeartbeatsSayWhatRunsTakeAndSayItAgainWhereItMayBeLost) {
-  Worker worker{folder.path(), scheduler.address()};
-  auto assign = shell_assignment(7, "while [ ! -e gate ]; do :; done");
-  assign.set_token("abc");
-  scheduler.assign(assign);
-  ASSERT_TRUE(
-      scheduler.heard([](const auto& messages) { return samples_of(messages, 7, "abc").size() >= 5; }));
-  const auto first = samples_of(scheduler.messages(), 7, "abc");
-  EXPECT_TRUE(std::ranges::any_of(first, [](const auto& sample) { return sample.cpu_cores() > 0; }));
-  EXPECT_GT(first.back().memory_bytes(), 0U);
-  scheduler.stop();
-  scheduler.forget();
-  scheduler.start();
-  ASSERT_TRUE(scheduler.heard([&](const auto& messages) {
-    return std::ranges::any_of(samples_of(messages, 7, "abc"),
-                               [&](const auto& sample) { return sample.at_ms() == first.back().at_ms(); });
-  })) << "what left before the session broke leaves once more";
-  write_text(folder.path() / "runs/107/1/gate", "");
-  scheduler.wait_for_end(7);
-  EXPECT_TRUE(eventually([&] { return worker->settled(); })) << "no sample keeps a run";
 }
 
 }  // namespace
