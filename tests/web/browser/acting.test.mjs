@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people do from the pages, with a real scheduler and worker. SCREENSHOTS=folder keeps pictures.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { missing, openPage, settles, startBrowser, visit, write } from "./fixture.mjs";
+import { button, heading, missing, openPage, picture, said, settles, startBrowser, visit, write } from "./fixture.mjs";
 import { missingPrograms, startFleet, sweepFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
-const kScreenshots = process.env.SCREENSHOTS;
-
-const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-const button = (page, name) => page.getByRole("button", { name, exact: true });
-const said = (page, text) => page.locator(".said").filter({ hasText: text });
-async function picture(page, name) {
-  if (!kScreenshots) return;
-  mkdirSync(kScreenshots, { recursive: true });
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: `${kScreenshots}/${name}-${colorScheme}.png`, animations: "disabled" });
-  }
-}
 
 describe("acting", { skip: kSkip }, () => {
   let fleet;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags, pins, notes and the archive of sweeps, with a real scheduler. SCREENSHOTS=folder keeps pictures.
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { kRefused, missing, settles, startBrowser, visit } from "./fixture.mjs";
+import { button, kRefused, missing, picture, said, settles, startBrowser, visit } from "./fixture.mjs";
 import { missingPrograms, startFleet, sweepFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
-const kScreenshots = process.env.SCREENSHOTS;
 
 const kNotes = `# What we saw
 
@@ -25,18 +24,7 @@ Groups above 8 **diverge**, see [the paper](https://example.org/paper) and [our 
 [do not](javascript:alert(1)) ![a picture](https://example.org/x.png)
 `;
 
-const button = (page, name) => page.getByRole("button", { name, exact: true });
-const said = (page, text) => page.locator(".said").filter({ hasText: text });
 const listed = (page) => page.locator("main tbody th .name").allInnerTexts();
-
-async function picture(page, name) {
-  if (!kScreenshots) return;
-  mkdirSync(kScreenshots, { recursive: true });
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: `${kScreenshots}/${name}-${colorScheme}.png`, animations: "disabled" });
-  }
-}
 
 describe("annotations", { skip: kSkip }, () => {
   let fleet;

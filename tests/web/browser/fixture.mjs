@@ -2,7 +2,7 @@
 // A dashboard with a store of its own, and Debian's chromium to look at it with.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -150,4 +150,21 @@ export async function write(page, text) {
     element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true }));
   }, text.slice(0, -1));
   await page.keyboard.press(text.at(-1) === "\n" ? "Enter" : text.at(-1));
+}
+
+const kScreenshots = process.env.SCREENSHOTS;
+
+export const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+export const button = (page, name) => page.getByRole("button", { name, exact: true });
+/** The notice in the corner that says what was done. */
+export const said = (page, text) => page.locator(".said").filter({ hasText: text });
+
+/** Keeps what the page shows, in both themes, where SCREENSHOTS names a folder. */
+export async function picture(page, name) {
+  if (!kScreenshots) return;
+  mkdirSync(kScreenshots, { recursive: true });
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: `${kScreenshots}/${name}-${colorScheme}.png`, animations: "disabled" });
+  }
 }

@@ -3,15 +3,12 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { missing, settles, startBrowser, visit, write } from "./fixture.mjs";
+import { button, heading, missing, said, settles, startBrowser, visit, write } from "./fixture.mjs";
 import { missingPrograms, startFleet, trainedFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
 const kScreenshots = process.env.SCREENSHOTS;
 
-const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-const button = (page, name) => page.getByRole("button", { name, exact: true });
-const said = (page, text) => page.locator(".said").filter({ hasText: text });
 const isLive = (page) => page.locator(".live-live").waitFor();
 const lost = (page) => page.locator(".banner").getByText(/No connection to the server since/);
 const rowOf = (page, id) => page.locator("table.ablation tbody tr").filter({ has: page.locator(".row-id", { hasText: new RegExp(`^${id}$`) }) });

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may do what: roles, tokens and the audit, with a real scheduler. SCREENSHOTS=folder keeps pictures.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { missing, openPage, settles, startBrowser } from "./fixture.mjs";
+import { button, missing, openPage, picture, said, settles, startBrowser } from "./fixture.mjs";
 import { missingPrograms, startFleet } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
-const kScreenshots = process.env.SCREENSHOTS;
 const kToken = /^abl_[0-9a-f]{12}_[A-Za-z0-9_-]{43}$/;
 
-const button = (page, name) => page.getByRole("button", { name, exact: true });
 const section = (page, name) => page.locator(`section[aria-labelledby=${name}]`);
-const said = (page, text) => page.locator(".said").filter({ hasText: text });
 const rowOf = (page, name) => section(page, "tokens").getByRole("row").filter({ has: page.getByRole("rowheader", { name }) });
-
-async function picture(page, name) {
-  if (!kScreenshots) return;
-  mkdirSync(kScreenshots, { recursive: true });
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: `${kScreenshots}/${name}-${colorScheme}.png`, animations: "disabled" });
-  }
-}
 
 /** Opens Settings by its key. */
 async function openSettings(page) {

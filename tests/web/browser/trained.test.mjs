@@ -3,14 +3,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { violationsOf } from "./axe.mjs";
-import { missing, openPage, settles, startBrowser, visit } from "./fixture.mjs";
+import { button, missing, openPage, said, settles, startBrowser, visit } from "./fixture.mjs";
 import { missingPrograms, startFleet, trainedFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
 const kTrains = { timeout: 240_000 };
-
-const button = (page, name) => page.getByRole("button", { name, exact: true });
-const said = (page, text) => page.locator(".said").filter({ hasText: text });
 
 describe("pages of real trainings", { skip: kSkip }, () => {
   let fleet;
