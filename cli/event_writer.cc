@@ -59,7 +59,9 @@ void EventWriter::write(const std::string& sweep, const ablate::v1::ExportBlock&
   for (int at = 0; at < series.steps_size(); ++at) {
     pending_ += protocol::scalar_record(series.name(), series.steps(at), series.values(at),
                                         in_seconds(series.times_ms(at)));
-    if (pending_.size() >= kBytesTogether) file_->append(std::exchange(pending_, {}));
+    if (pending_.size() < kBytesTogether) continue;
+    file_->append(pending_);
+    pending_.clear();
   }
   points_ += static_cast<std::uint64_t>(series.steps_size());
 }

@@ -169,7 +169,7 @@ std::optional<std::int64_t> metric_id(Database& db, const std::string& name) {
 Statement& trials_with(Database& db, std::span<const Taken> columns) {
   static const auto kSql = [] {
     std::array<std::string, kColumnsAtOnce + 1> all;
-    for (std::size_t columns = 0; columns < all.size(); ++columns) all[columns] = select_trials(columns);
+    for (std::size_t count = 0; count < all.size(); ++count) all[count] = select_trials(count);
     return all;
   }();
   auto& lines = db.prepared(kSql[columns.size()].c_str());
