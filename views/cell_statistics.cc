@@ -37,9 +37,12 @@ class Printer {
   }
   double factor() const { return storage::unit_factor(unit_); }
   std::string text(double value) const { return storage::format_cell(value, {}, digits_, unit_); }
+  /// What is zero in these digits has no sign to tell: "±0.00".
   std::string signed_text(double value) const {
     const std::string all = text(value);
-    return all.starts_with('-') || value == 0 ? all : "+" + all;
+    const std::string digits = all.substr(all.starts_with('-') ? 1 : 0);
+    if (digits.find_first_of("123456789") == std::string::npos && digits.starts_with('0')) return "±" + digits;
+    return all.starts_with('-') ? all : "+" + all;
   }
 
  private:

@@ -62,6 +62,7 @@ async function load(browser, side, address, repetitions, name) {
     let bytes = 0;
     network.on("Network.dataReceived", ({ encodedDataLength }) => (bytes += encodedDataLength));
     await watchDrawn(page, kDrawn[side]);
+    await sleep(500); // the browser starts a process for the tab, which is nobody's page
     try {
       await page.goto(address, { waitUntil: "commit" });
       const drawn = await page.waitForFunction(() => window.benchDrawn, undefined, { timeout: patience });

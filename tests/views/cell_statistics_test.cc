@@ -178,6 +178,14 @@ TEST(CellStatisticsTest, UnitsApplyToTextsAlone) {
   EXPECT_THAT(said_of(table, 1).lines(1), HasSubstr("difference to row a: +1.00"));
 }
 
+TEST(CellStatisticsTest, WhatRoundsToZeroHasNoSign) {
+  const auto table =
+      described(percent_table({{80.0, 80.2}, {80.001, 80.201}, {79.999, 80.199}, {80.0, 80.2}, {79.99, 80.19}}));
+  for (const int row : {1, 2, 3})
+    EXPECT_THAT(said_of(table, row).lines(1), HasSubstr("difference to row a: ±0.00")) << row;
+  EXPECT_THAT(said_of(table, 4).lines(1), HasSubstr("difference to row a: -0.01"));
+}
+
 TEST(PaperAgreementTest, ComparesOrdersAndSigns) {
   auto table = percent_table({{60, 61}, {70, 71}, {80, 81}, {65, 66}, {50, 51}, {1, 2}});
   table.mutable_columns(0)->set_has_paper(true);

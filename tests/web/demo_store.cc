@@ -481,13 +481,14 @@ void DemoStore::extend(const std::string& name) {
   for (const auto& [author, text, changes] :
        {std::tuple{"local", sweep.text, "[]"}, std::tuple{"ann", second, R"(["row orig: its label"])"},
         std::tuple{"bob", third,
-                   R"(["row a: new", "row b: new", "row c: new", "row d: new", "row e: new"])"}})
+                   R"(["row a: new", "row b: new", "row c: new", "row d: new", "row e: new"])"}}) {
+    ++revision;
     db_.prepared(
            R"sql(INSERT INTO sweep_revision (sweep_id, revision, time_ms, author, file, text, canonical, changes,
                                                    new_trials, former_trials)
                        VALUES (:sweep, :revision, :time, :author, :file, :text, '{}', :changes, :new, 0))sql")
         .bind(":sweep", sweep.id)
-        .bind(":revision", ++revision)
+        .bind(":revision", revision)
         .bind(":time", now_)
         .bind(":author", author)
         .bind(":file", sweep.file)
@@ -495,6 +496,7 @@ void DemoStore::extend(const std::string& name) {
         .bind(":changes", changes)
         .bind(":new", 4 * (revision - 1))
         .run();
+  }
   db_.prepared("UPDATE sweep SET revision = 3, text = :text WHERE id = :sweep")
       .bind(":text", third)
       .bind(":sweep", sweep.id)

@@ -335,6 +335,31 @@ TEST_F(ServerTest, ACurveIsWholeOrInBucketsThatSayWhatStandsBehindThem) {
   EXPECT_EQ(get(target + "&from=100000").json().at("curves").at(0).at("points"), 0) << "nothing new yet";
 }
 
+TEST_F(ServerTest, WhatACurveHasGainedComesInTheBucketsThatItsReaderHas) {
+  const storage::RunId run = demo_->running().at(0);
+  std::vector<storage::Series> metrics{{.name = "long"}, {.name = "short"}};
+  for (std::uint32_t step = 0; step < 100'000; ++step) {
+    for (storage::Series& series : metrics) {
+      if (series.name == "short" && step % 100 != 0) continue;
+      series.steps.push_back(step);
+      series.values.push_back(1);
+      series.times_ms.push_back(step);
+    }
+  }
+  storage::MetricStore{demo_->db()}.append(run, metrics);
+  const std::string target =
+      "/api/v1/curves?name=long&name=short&width=100&from=98304&run=" + std::to_string(run);
+  const auto ask = [&](std::string_view more) { return get(target + std::string{more}).json().at("curves"); };
+  const auto gained = ask("&bucket=1024");
+  EXPECT_EQ(gained.at(0).at("bucket_steps"), 1024);
+  EXPECT_EQ(gained.at(0).at("points"), 100'000 - 98'304);
+  EXPECT_EQ(gained.at(0).at("bucket_means").size(), 2) << "98304 = 96 × 1024";
+  EXPECT_EQ(gained.at(1).at("bucket_steps"), 0) << "of 1,000 points its reader has each";
+  EXPECT_EQ(gained.at(1).at("steps").size(), 16) << "98400 to 99900";
+  EXPECT_EQ(ask("&bucket=4").at(0).at("bucket_steps"), 32) << "no narrower than the width has room for";
+  expect_error(get(target + "&bucket=1000"), 400, "INVALID_ARGUMENT", "bucket: 1000 is not a power of two");
+}
+
 TEST_F(ServerTest, CurvesSayWhatTheirRunsStepsAre) {
   const storage::RunId run = demo_->running().at(0);
   const auto answer = get("/api/v1/curves?name=lr&run=" + std::to_string(run)).json();

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "web/server/encoding.h"
 
 namespace abl::web {
@@ -14,11 +16,13 @@ using testing::Pair;
 
 constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag")"},
                                    {"favicon.svg", "<svg/>", R"("svg-tag")"},
-                                   {"index.html", "<!doctype html>", R"("html-tag")"}};
+                                   {"index.html", R"(<!doctype html><meta name="ablate-place" content="" />)", R"("html-tag")"}};
+/// The page as it is sent where the events stand at "8f-17".
+constexpr const char* kPage = R"(<!doctype html><meta name="ablate-place" content="8f-17" />)";
 constexpr std::string_view kPages[] = {"runs/*", "sweeps", "sweeps/*", "workers"};
 
 Answer get(std::string_view address, bool wants_page = false) {
-  return static_answer({kFiles, kPages}, parse_target(address), wants_page);
+  return static_answer({kFiles, kPages}, parse_target(address), wants_page, "8f-17");
 }
 /// As it is sent to who says that they have these tags.
 Answer sent(std::string_view address, std::string_view if_none_match) {
@@ -32,7 +36,7 @@ TEST(StaticFiles, AnswerTheAppsOwnAddressesWithItsPage) {
        {"/", "/index.html", "/sweeps", "/sweeps/a%2Fb", "/sweeps/x?sort=-acc", "/runs/12", "/workers"}) {
     const Answer answer = get(address);
     EXPECT_EQ(answer.status, 200) << address;
-    EXPECT_EQ(answer.body, "<!doctype html>") << address;
+    EXPECT_EQ(answer.body, kPage) << address;
     EXPECT_EQ(answer.type, "text/html; charset=utf-8") << address;
     EXPECT_EQ(answer.cache, "no-cache") << address;
   }
@@ -47,15 +51,22 @@ TEST(StaticFiles, MayBeKeptForEverWhenTheirNameHasTheirHash) {
 }
 
 TEST(StaticFiles, AreNotSentAgainToWhoHasThem) {
-  EXPECT_THAT(get("/").headers, Contains(Pair("ETag", R"("html-tag")")));
-  for (const char* tags : {R"("html-tag")", R"(W/"html-tag")", R"("other", "html-tag")", "*"}) {
-    const Answer answer = sent("/", tags);
+  EXPECT_THAT(get("/favicon.svg").headers, Contains(Pair("ETag", R"("svg-tag")")));
+  for (const char* tags : {R"("svg-tag")", R"(W/"svg-tag")", R"("other", "svg-tag")", "*"}) {
+    const Answer answer = sent("/favicon.svg", tags);
     EXPECT_EQ(answer.status, 304) << tags;
     EXPECT_EQ(answer.body, "") << tags;
-    EXPECT_THAT(answer.headers, Contains(Pair("ETag", R"("html-tag")"))) << tags;
+    EXPECT_THAT(answer.headers, Contains(Pair("ETag", R"("svg-tag")"))) << tags;
   }
-  EXPECT_EQ(sent("/", R"("old-tag")").status, 200);
-  EXPECT_EQ(sent("/", R"("old-tag")").cache, "no-cache") << "as the file has it";
+  EXPECT_EQ(sent("/favicon.svg", R"("old-tag")").status, 200);
+  EXPECT_EQ(sent("/favicon.svg", R"("old-tag")").cache, "no-cache") << "as the file has it";
+
+  // the page says where the events stand: it is the same until something changes
+  const Answer page = sent("/", "");
+  const auto tag = std::ranges::find(page.headers, "ETag", &std::pair<std::string, std::string>::first);
+  ASSERT_NE(tag, page.headers.end());
+  EXPECT_EQ(sent("/", tag->second).status, 304);
+  EXPECT_EQ(sent("/", R"("html-tag")").body, kPage);
 }
 
 TEST(StaticFiles, AreFoundByTheirExactNameAlone) {
@@ -73,15 +84,15 @@ TEST(StaticFiles, ShowABrowserThatThereIsNoSuchPage) {
     const Answer answer = get(address, true);
     EXPECT_EQ(answer.status, 404) << address;
     EXPECT_EQ(answer.type, "text/html; charset=utf-8") << address;
-    EXPECT_EQ(answer.body, "<!doctype html>") << address;
+    EXPECT_EQ(answer.body, kPage) << address;
   }
 }
 
 TEST(StaticFiles, SayThatThePagesWereLeftOutOfTheBuild) {
-  const Answer answer = static_answer({}, parse_target("/"), true);
+  const Answer answer = static_answer({}, parse_target("/"), true, "");
   EXPECT_EQ(answer.status, 200);
   EXPECT_THAT(answer.body, HasSubstr("left out of this build"));
-  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), true).status, 404);
+  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), true, "").status, 404);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -25,12 +26,17 @@ constexpr std::uint64_t kMostCurvePoints = 250'000;
 /// A second or two: runs beyond that are left out, to be asked for again.
 constexpr std::uint64_t kMostPointsLookedAt = 16'000'000;
 constexpr std::uint32_t kMostWidth = 10'000;
+constexpr std::uint32_t kWidestBucket = 1U << 31;
+/// Points to a bucket of the width, up to which a reader may hold a curve point by point that has grown since
+/// it was read as a whole (web/app/src/curves/held.ts).
+constexpr std::uint64_t kWholeToWidth = 10;
 
 struct CurvesWanted {
   std::set<storage::RunId> runs;
   std::vector<std::string> names;  ///< empty: all
   std::optional<std::uint32_t> from, to;
-  std::uint32_t width = 0;  ///< buckets of a curve, at most
+  std::uint32_t width = 0;   ///< buckets of a curve, at most
+  std::uint32_t bucket = 0;  ///< steps of those that the reader holds; 0: it holds none
   bool times = false;
 };
 
@@ -83,6 +89,16 @@ std::uint32_t width_of(const std::vector<RunToDraw>& all, std::uint32_t asked) {
                 fmt::format("{} curves: an answer has {} at most; name fewer runs or metrics", curves,
                             kMostCurvePoints / Bucketer::kMostOfBucket)};
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(asked, most));
+}
+
+/// Of how many points a series is sent whole, in place of its buckets. What is read to be appended to buckets
+/// goes into buckets as wide.
+std::size_t whole_up_to(const CurvesWanted& wanted, std::uint64_t said, StepRange range, std::uint32_t width,
+                        std::uint32_t bucket_steps) {
+  const bool held_in_buckets = wanted.bucket > 0 && said > kWholeToWidth * wanted.width;
+  const std::size_t buckets =
+      held_in_buckets ? range.to / bucket_steps - range.from / bucket_steps + 1 : std::size_t{width};
+  return std::min<std::size_t>(buckets, width) * Bucketer::kMostOfBucket;
 }
 
 /// The steps that are looked at: as asked, otherwise all that one of the metrics has.
@@ -172,13 +188,13 @@ v1::CurvesResponse curves(storage::Database& db, const CurvesWanted& wanted) {
   v1::CurvesResponse message;
   message.set_left_out(leave_out(all, wanted));
   const std::uint32_t width = width_of(all, wanted.width);
-  const std::uint32_t bucket_steps = Bucketer::steps_for(range, width);
+  const std::uint32_t bucket_steps = std::max(Bucketer::steps_for(range, width), wanted.bucket);
   for (const auto& run : all) {
     *message.add_runs() = curve_run(db, run.run);
     for (const auto& metric : run.metrics)
       add_curve(message, run.run, metric.said,
                 store.curve(run.run, metric.name, range, bucket_steps,
-                            std::size_t{width} * Bucketer::kMostOfBucket),
+                            whole_up_to(wanted, metric.said, range, width, bucket_steps)),
                 wanted.times);
   }
   return message;
@@ -201,6 +217,10 @@ extern const Read kCurvesRead{
                    {.name = "width",
                     .about = "Buckets per curve at most",
                     .number = Range{.lowest = 1, .highest = kMostWidth, .otherwise = 1000}},
+                   {.name = "bucket",
+                    .about = "Steps of the buckets that the reader has already, a power of two: what a curve "
+                             "of more than 10 × width points has gained comes in buckets no narrower",
+                    .number = Range{.highest = kWidestBucket, .otherwise = 0}},
                    {.name = "times",
                     .about = "1: include the time of each point",
                     .number = Range{.highest = 1, .otherwise = 0}}},
@@ -218,6 +238,10 @@ extern const Read kCurvesRead{
           if (wanted.from && wanted.to && *wanted.to < *wanted.from)
             throw Error{Code::kInvalidArgument,
                         fmt::format("to: {} is before from: {}", *wanted.to, *wanted.from)};
+          wanted.bucket = query.number("bucket");
+          if (wanted.bucket > 0 && !std::has_single_bit(wanted.bucket))
+            throw Error{Code::kInvalidArgument,
+                        fmt::format("bucket: {} is not a power of two", wanted.bucket)};
           wanted.names = query.texts("name");
           return to_json(curves(stored.db, wanted));
         },

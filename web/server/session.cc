@@ -316,7 +316,8 @@ net::awaitable<std::optional<Answer>> answer(const Request& request, Target targ
   }
   if (target.path.empty() || target.path.front() != "api") {
     Answer found = static_answer(embedded_app(), target,
-                                 request[http::field::accept].find("text/html") != std::string_view::npos);
+                                 request[http::field::accept].find("text/html") != std::string_view::npos,
+                                 site.hub.place());
     encode(found, taken);  // a hundred kilobytes, once for each browser and release
     co_return found;
   }

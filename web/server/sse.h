@@ -97,6 +97,8 @@ class Hub {
   void look_who_is_there();
 
   std::size_t readers() const { return subscribers_.size(); }
+  /// Where a reader stands who begins now: what changes later is behind it.
+  std::string place() const { return changes_.place(); }
 
   /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
   /// by an exception where the peer is gone, and when `why_over` says why it may hear no more, with an event

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::string_view kHtml = "text/html; charset=utf-8";
 
+/// In index.html: what follows is empty there.
+constexpr std::string_view kPlaceMark = R"(<meta name="ablate-place" content=")";
+
 constexpr std::string_view kLeftOut = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>ablate</title></head>
 <body><h1>ablate</h1>
@@ -22,7 +25,7 @@ constexpr std::string_view kLeftOut = R"(<!doctype html>
 )";
 
 std::string_view type_of(std::string_view path) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTypes{{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kTypes{{
       {".html", kHtml},
       {".js", "text/javascript; charset=utf-8"},
       {".css", "text/css; charset=utf-8"},
@@ -30,6 +33,7 @@ std::string_view type_of(std::string_view path) {
       {".png", "image/png"},
       {".ico", "image/x-icon"},
       {".json", "application/json"},
+      {".yaml", "application/yaml"},
       {".webmanifest", "application/manifest+json"},
       {".woff2", "font/woff2"},
   }};
@@ -44,9 +48,18 @@ bool is_page(const App& app, const Target& target) {
          });
 }
 
+/// index.html with the place in it, and so without the file's own ETag.
+Answer page_answer(const EmbeddedFile& page, std::string_view place, int status) {
+  Answer answer{
+      .status = status, .type = std::string{kHtml}, .body = std::string{page.data}, .cache = "no-cache"};
+  if (const auto at = answer.body.find(kPlaceMark); at != std::string::npos)
+    answer.body.insert(at + kPlaceMark.size(), place);
+  return answer;
+}
+
 }  // namespace
 
-Answer static_answer(const App& app, const Target& target, bool wants_page) {
+Answer static_answer(const App& app, const Target& target, bool wants_page, std::string_view place) {
   const auto files = app.files;
   const std::string wanted =
       is_page(app, target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
@@ -55,8 +68,8 @@ Answer static_answer(const App& app, const Target& target, bool wants_page) {
   const auto file =
       std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& f) { return f.path == wanted; });
   const auto page = std::ranges::find(files, "index.html", &EmbeddedFile::path);
-  if (file == files.end() && wants_page && page != files.end())
-    return Answer{.status = 404, .type = std::string{kHtml}, .body = std::string{page->data}};
+  if (page != files.end() && file == page) return page_answer(*page, place, 200);
+  if (file == files.end() && wants_page && page != files.end()) return page_answer(*page, place, 404);
   if (file == files.end()) return error_answer(Code::kNotFound, fmt::format("no page '/{}'", wanted));
 
   // what is under assets/ has its content's hash in its name: it never changes

@@ -28,7 +28,8 @@ App embedded_app();
 /// Answers everything outside the API: a file by its exact path, index.html for the app's own addresses (/
 /// and its pages'). An address that there is not: the app's page with status 404, which says so, where a page
 /// is wanted (`wants_page`, by its Accept), otherwise an error as the API's. Without files, a short page that
-/// says so.
-Answer static_answer(const App& app, const Target& target, bool wants_page);
+/// says so. The page is told `place`, where the events stand: what it reads from now on is followed by what
+/// changes, before it has a stream to hear of it.
+Answer static_answer(const App& app, const Target& target, bool wants_page, std::string_view place);
 
 }  // namespace abl::web

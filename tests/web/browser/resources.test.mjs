@@ -82,7 +82,7 @@ describe("what a run took of its machine", { skip: missing() }, () => {
 
   test("a run without samples says why", () =>
     on(`/runs/${kNone}`, async (page) => {
-      await section(page).getByText("No samples").waitFor();
+      await section(page).getByText("No samples", { exact: true }).waitFor();
       await section(page).getByText(/its worker sent no samples: it is an older release, or cannot read \/proc/).waitFor();
       assert.equal(await section(page).locator("figure").count(), 0);
     }));

@@ -190,9 +190,12 @@ describe("the ablation table", { skip: missing() }, () => {
             await copied(page, "CSV"),
             printed("thousands", "--format", "csv", "--sort", "-params", "--find", "variant 4321"),
           );
-        await page.getByRole("link", { name: /r4321/ }).click();
+        await page.getByRole("link", { name: /^r4321/ }).click();
         await page.waitForURL(/row=r4321/);
         assert.equal(new URL(page.url()).searchParams.get("first"), "4200", "its trials are of that part");
+        await page.locator("table.trials tbody tr").filter({ hasText: "r4321" }).waitFor();
+        await page.getByRole("link", { name: "1 queued of r4321" }).click();
+        await page.waitForURL(/row=r4321&.*state=queued.*#trials$/);
         await page.locator("table.trials tbody tr").filter({ hasText: "r4321" }).waitFor();
       },
       clipboard,

@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { kAxes } from "./curves/axis";
+import { Columns } from "./curves/columns";
 import { firstFrom } from "./curves/held";
 import type { Zoom } from "./curves/view";
 import { tick } from "./format";
@@ -367,16 +368,17 @@ class Pen {
     const [first, end] = this.seen(x);
     ctx.strokeStyle = ctx.fillStyle = stroke;
     ctx.lineWidth = width * devicePixelRatio;
-    ctx.lineJoin = "round";
+    ctx.lineJoin = "bevel";
     ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
     ctx.beginPath();
+    const columns = new Columns(ctx, width * devicePixelRatio, dash.length === 0);
     let before = false;
     for (let i = first; i < end; ++i) {
       const here = this.has(x[i]!, values[i]);
       if (here) {
         const [left, top] = [this.left(x[i]!), this.top(values[i]!)];
-        if (before) ctx.lineTo(left, top);
-        else if (i + 1 < x.length && this.has(x[i + 1]!, values[i + 1])) ctx.moveTo(left, top);
+        if (before) columns.lineTo(left, top);
+        else if (i + 1 < x.length && this.has(x[i + 1]!, values[i + 1])) columns.moveTo(left, top);
         else {
           // a line needs two points to be seen: one alone is a dot
           const radius = (width + 0.8) * devicePixelRatio;
@@ -385,6 +387,7 @@ class Pen {
       }
       before = here;
     }
+    columns.end();
     ctx.stroke();
     ctx.setLineDash([]);
   }

@@ -57,8 +57,8 @@ export function runOnChange(
       again = false;
       await live.ready();
       if (abort.signal.aborted) return;
-      const { follows, kind } = live.state;
-      stands = follows && kind === "live";
+      const { follows } = live.state;
+      stands = follows;
       stands = (await work(abort.signal)) && follows;
       await pause.over();
     }

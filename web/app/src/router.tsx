@@ -33,12 +33,13 @@ export function navigate(href: string, how: "push" | "replace" = "push"): void {
 
 /** The present address with some query parameters set: once, once for each of several values, or not at all where it is null. */
 export function withQuery(changes: Record<string, string | string[] | null>, hash = ""): string {
-  const address = new URL(location.href);
+  // not those of a URL, which it would write and read anew with each of them: a table has hundreds of links
+  const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
-    address.searchParams.delete(name);
-    for (const one of value === null ? [] : [value].flat()) address.searchParams.append(name, one);
+    query.delete(name);
+    for (const one of value === null ? [] : [value].flat()) query.append(name, one);
   }
-  return `${address.pathname}${address.search}${hash}`;
+  return `${location.pathname}${query.size > 0 ? `?${query}` : ""}${hash}`;
 }
 
 interface LinkProps {

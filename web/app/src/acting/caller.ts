@@ -19,11 +19,11 @@ function ask(): Promise<void> {
   return asked;
 }
 
-let wasLive = true;
+let wasAway = false;
 live.onState(({ kind }) => {
   // after a restart the caller may have another role
-  if (kind === "live" && !wasLive) void ask();
-  wasLive = kind === "live";
+  if (kind === "live" && wasAway) void ask();
+  wasAway = kind !== "live" && (wasAway || kind !== "connecting");
 });
 
 /** Who views this page, and what they may do; undefined until the server has answered. The page asks once. */

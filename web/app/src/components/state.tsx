@@ -3,8 +3,14 @@ import type { ComponentChildren } from "preact";
 
 /** SWEEP_STATE_ACTIVE, TRIAL_STATE_QUEUED, RUN_STATE_LOST, … as the word that is shown. */
 export function stateWord(state: string): string {
-  return state.replace(/^(SWEEP|TRIAL|RUN)_STATE_/, "").toLowerCase();
+  const known = words.get(state);
+  if (known !== undefined) return known;
+  const word = state.replace(/^(SWEEP|TRIAL|RUN)_STATE_/, "").toLowerCase();
+  words.set(state, word);
+  return word;
 }
+/** A page asks for thousands of a dozen. */
+const words = new Map<string, string>();
 
 const kRing = <circle cx="6" cy="6" r="4.5" />;
 const kIcons: Record<string, ComponentChildren> = {
@@ -32,23 +38,31 @@ const kIcons: Record<string, ComponentChildren> = {
   lost: <path d="M4 4.2a2 2 0 1 1 2.6 2L6 7v.6M6 9.6v.1" stroke-width="1.6" />,
 };
 
+/** The icon of a state in its colour, for where its word stands beside it or in a label. */
+export function StateIcon({ state }: { state: string }) {
+  return (
+    <svg
+      class={`state-${stateWord(state)}`}
+      viewBox="0 0 12 12"
+      width="12"
+      height="12"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.3"
+      aria-hidden="true"
+    >
+      {kIcons[stateWord(state)] ?? kRing}
+    </svg>
+  );
+}
+
 /** A state as icon and word, never as colour alone. */
-export function State({ state, iconOnly = false }: { state: string; iconOnly?: boolean }) {
+export function State({ state }: { state: string }) {
   const word = stateWord(state);
   return (
     <span class={`state state-${word}`}>
-      <svg
-        viewBox="0 0 12 12"
-        width="12"
-        height="12"
-        fill="none"
-        stroke="currentColor"
-        stroke-width="1.3"
-        aria-hidden="true"
-      >
-        {kIcons[word] ?? kRing}
-      </svg>
-      {iconOnly ? <span class="sr-only">{word}</span> : word}
+      <StateIcon state={state} />
+      {word}
     </span>
   );
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject, VNode } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Gap, kMostDrawn, useWindow } from "./window";
 
 /** Tells panels and what is in them when their size changes. */
 const sizes = new ResizeObserver((entries) => {
@@ -24,13 +26,21 @@ function watch(panel: HTMLElement | null): void {
   if (panel.firstElementChild) sizes.observe(panel.firstElementChild);
 }
 
-/**
- * A panel that scrolls if its content is too large for it: only then is it a stop for the keyboard, named after its table. `name`: Back
- * returns to where it was scrolled to.
- */
-export function ScrollPanel(props: { class?: string; name?: string; children: ComponentChildren }) {
+interface PanelProps {
+  class?: string;
+  /** Back returns to where it was scrolled to. */
+  name?: string;
+  box?: RefObject<HTMLDivElement | null> | undefined;
+  children: ComponentChildren;
+}
+
+/** A panel that scrolls if its content is too large for it: only then is it a stop for the keyboard, named after its table. */
+export function ScrollPanel(props: PanelProps) {
+  const own = useRef<HTMLDivElement>(null);
+  const box = props.box ?? own;
+  useLayoutEffect(() => watch(box.current), []);
   return (
-    <div class={`panel scroll ${props.class ?? ""}`} data-scroll={props.name} ref={watch}>
+    <div class={`panel scroll ${props.class ?? ""}`} data-scroll={props.name} ref={box}>
       {props.children}
     </div>
   );
@@ -47,6 +57,9 @@ interface TableProps {
   /** Cells of the head's line, and of a second one below it. */
   head?: ComponentChildren;
   subhead?: ComponentChildren;
+  /** Of a table whose lines are not all drawn: the box that they scroll in, and how many there are with the head's. */
+  box?: RefObject<HTMLDivElement | null> | undefined;
+  rowCount?: number | undefined;
   /** The body's rows. */
   children: ComponentChildren;
 }
@@ -54,8 +67,12 @@ interface TableProps {
 /** A table in a panel of its own. */
 export function TablePanel({ caption, titled, tall, head, subhead, children, ...props }: TableProps) {
   return (
-    <ScrollPanel class={`${tall ? "tall" : ""} ${titled ? "titled-table" : ""}`} name={caption}>
-      <table class={`wide ${props.class ?? ""}`}>
+    <ScrollPanel
+      class={`${tall ? "tall" : ""} ${titled ? "titled-table" : ""}`}
+      name={caption}
+      box={props.box}
+    >
+      <table class={`wide ${props.class ?? ""}`} aria-rowcount={props.rowCount}>
         {titled ? (
           <caption>
             <strong>{caption}</strong>
@@ -72,6 +89,42 @@ export function TablePanel({ caption, titled, tall, head, subhead, children, ...
         <tbody>{children}</tbody>
       </table>
     </ScrollPanel>
+  );
+}
+
+interface LongProps extends Pick<TableProps, "caption" | "class" | "head"> {
+  count: number;
+  /**
+   * The line at a place, and its place for screen readers where not all are drawn. As long as this is the same function, no line that
+   * was drawn is drawn anew.
+   */
+  line: (place: number, index: number | undefined) => VNode;
+}
+
+/** A table of lines that may be many: of more than kMostDrawn those in sight are drawn, each as high as one line of text. */
+export function LongTable({ count, line, ...props }: LongProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const { from, to } = useWindow(box, count);
+  const isLong = count > kMostDrawn;
+  const drawn = useMemo(() => new Map<number, VNode>(), [line, isLong]);
+  const lineAt = (place: number): VNode => {
+    const known = drawn.get(place) ?? line(place, isLong ? place + 2 : undefined);
+    drawn.set(place, known);
+    return known;
+  };
+  for (const place of drawn.keys()) if (place < from || place >= to) drawn.delete(place);
+  return (
+    <TablePanel
+      {...props}
+      tall
+      class={`${props.class ?? ""} ${isLong ? "dense" : ""}`}
+      box={box}
+      rowCount={isLong ? count + 1 : undefined}
+    >
+      <Gap lines={from} />
+      {Array.from({ length: to - from }, (_, i) => lineAt(from + i))}
+      <Gap lines={count - to} />
+    </TablePanel>
   );
 }
 

@@ -11,6 +11,7 @@ import {
   heldOf,
   isExact,
   meansShown,
+  narrowest,
   nextOf,
   notFiniteOf,
   pointsOf,
@@ -181,6 +182,12 @@ test("much that is appended to a coarse curve may come in buckets as wide", () =
   const whole = appended(held, { ...bucketedCurve(56, 128, 4), said: "128" }, 56, 100);
   expect(whole && pointsOf(whole)).toBe(128);
   expect(appended(held, { ...bucketedCurve(56, 128, 8), said: "128" }, 56, 100)).toBeUndefined();
+});
+
+test("what is read on comes in the narrowest buckets that are held", () => {
+  const exact = heldOf(exactCurve(range(0, 10)));
+  expect(narrowest([exact])).toBe(0);
+  expect(narrowest([exact, heldOf(bucketedCurve(0, 60, 8)), heldOf(bucketedCurve(0, 60, 4))])).toBe(4);
 });
 
 test("what is appended is not taken where points came before, or there are too many", () => {

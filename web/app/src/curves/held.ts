@@ -120,6 +120,12 @@ export function widest(curves: Held[]): number {
   return Math.max(1, ...curves.flatMap(({ parts }) => parts.map((part) => part.bucketSteps)));
 }
 
+/** The narrowest buckets that any of some curves ends with; 0: none has any. */
+export function narrowest(curves: Held[]): number {
+  const wide = curves.map(({ parts }) => parts.at(-1)?.bucketSteps ?? 0).filter((steps) => steps > 0);
+  return wide.length > 0 ? Math.min(...wide) : 0;
+}
+
 export const isExact = (curve: Held): boolean => curve.parts.every((part) => part.bucketSteps === 0);
 
 /** A curve that is finer in a range, whose ends are those of its buckets. */
@@ -150,6 +156,9 @@ export function nextOf({ parts }: Held): number {
   return last === undefined || step === undefined ? 0 : last.bucketSteps > 0 ? step : step + 1;
 }
 
+/** A curve that has grown is held point by point up to so many points to a pixel (views/reads/curves.cc knows it too). */
+const kWholeToWidth = 10;
+
 /** The last step up to `step` at which buckets of all these curves begin. */
 export function bucketBegin(curves: Held[], step: number): number {
   const wide = widest(curves);
@@ -170,7 +179,7 @@ export function appended(curve: Held, fresh: Curve, from: number, width: number)
     fresh.bucket_steps === 0 && bucketSteps > 0 ? inBuckets(added, bucketSteps) : added,
   );
   const whole = { run: curve.run, name: curve.name, said: Number(fresh.said), parts };
-  if (total(parts.map((part) => part.means.steps.length)) > (bucketSteps === 0 ? 10 : 2) * width)
+  if (total(parts.map((part) => part.means.steps.length)) > (bucketSteps === 0 ? kWholeToWidth : 2) * width)
     return undefined;
   const wasComplete = pointsOf(curve) === curve.said;
   return wasComplete && pointsOf(whole) !== whole.said ? undefined : whole;

@@ -9,6 +9,7 @@ import {
   bucketBegin,
   heldOf,
   isExact,
+  narrowest,
   nextOf,
   widest,
   withDetail,
@@ -125,17 +126,30 @@ export class Reader {
       const last = Math.max(0, ...curves.map(nextOf)) - this.query.width;
       const from = bucketBegin(curves, last);
       const behind = curves.filter((curve) => nextOf(curve) < from); // evaluated once an epoch, say
-      await this.append(runs, this.query.names, from, signal);
+      await this.append(runs, this.query.names, from, narrowest(curves), signal);
       if (behind.length === 0) continue;
       const names = [...new Set(behind.map(({ name }) => name))];
       const those = [...new Set(behind.map(({ run }) => run))].filter((run) => this.runs.has(run));
       if (those.length)
-        await this.append(those, names, bucketBegin(behind, Math.min(...behind.map(nextOf))), signal);
+        await this.append(
+          those,
+          names,
+          bucketBegin(behind, Math.min(...behind.map(nextOf))),
+          narrowest(behind),
+          signal,
+        );
     }
   }
 
-  private async append(runs: number[], names: string[], from: number, signal: AbortSignal): Promise<void> {
-    const answer = await this.read(runs, { from }, signal, names);
+  /** `bucket`: the steps of the buckets that are known of them; 0: none are. */
+  private async append(
+    runs: number[],
+    names: string[],
+    from: number,
+    bucket: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const answer = await this.read(runs, { from }, signal, names, bucket);
     const answered = new Set(answer.runs.map(({ run }) => run));
     const unclear = new Set(runs.filter((run) => !answered.has(run)));
     for (const run of answer.runs) this.runs.set(run.run, run);
@@ -154,12 +168,14 @@ export class Reader {
     range: Partial<StepRange>,
     signal: AbortSignal,
     names = this.query.names,
+    bucket = 0,
   ): Promise<CurvesResponse> {
     const { times, width } = this.query;
     const query = new URLSearchParams([
       ...runs.map((run) => ["run", String(run)]),
       ...names.map((name) => ["name", name]),
       ["width", String(width)],
+      ...(bucket > 0 ? [["bucket", String(bucket)]] : []),
       ...(times ? [["times", "1"]] : []),
       ...(range.from ? [["from", String(range.from)]] : []),
       ...(range.to !== undefined && Number.isFinite(range.to) ? [["to", String(range.to)]] : []),

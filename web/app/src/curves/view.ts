@@ -20,6 +20,11 @@ export interface Zoom {
 
 export const kLongestWindow = 100_001;
 
+const kParameters = ["axis", "logx", "logy", "smooth", "band", "zoom"];
+/** The part of the address that a view is made from. */
+export const viewText = (query: URLSearchParams): string =>
+  kParameters.map((name) => query.get(name) ?? "").join("\n");
+
 /** The view in the address. Invalid parts are ignored. */
 export function viewOf(query: URLSearchParams): CurveView {
   return {

@@ -12,12 +12,16 @@ const kPatienceMs = 2000;
 /** What this tab hears of the event stream. */
 class Live {
   state = connecting();
+  /** Where the events stood when this page was served: what it reads is followed by what changed since. Empty: that was not said. */
+  private place = "";
   private port: MessagePort | undefined;
   private readonly listeners = new Set<(change: Change) => void>();
   private readonly watchers = new Set<(state: LiveState) => void>();
   private readonly patience = new Promise<void>((over) => setTimeout(over, kPatienceMs));
 
   start(): void {
+    this.place = document.querySelector<HTMLMetaElement>('meta[name="ablate-place"]')?.content ?? "";
+    this.state = connecting(this.place);
     onSignedOut((why) => this.say({ say: "signed-out", why }));
     document.addEventListener("visibilitychange", () => this.sayWhetherLookedAt());
     const alone = () => {
@@ -58,6 +62,7 @@ class Live {
       this.state = data.state;
       [...this.watchers].forEach((watcher) => watcher(this.state));
     };
+    this.say({ say: "began", place: this.place });
     this.sayWhetherLookedAt();
     const name = `ablate-tab-${crypto.randomUUID()}`;
     // held as long as the tab is there

@@ -23,11 +23,11 @@ export interface LiveState {
   refused: string;
 }
 
-/** Before anything was heard. */
-export const connecting = (): LiveState => ({
+/** Before anything was heard. `place`: where the events stood when the page was served, or empty. */
+export const connecting = (place = ""): LiveState => ({
   kind: "connecting",
   since: new Date(),
-  follows: false,
+  follows: place !== "",
   trouble: "",
   ended: "",
   refused: "",
@@ -50,10 +50,17 @@ export class Stream {
   private place = ""; // id of the last event
 
   constructor(
-    private readonly tell: (change: Change) => void,
+    private readonly tell: (change: Change, place: string) => void,
     private readonly show: (state: LiveState) => void,
   ) {}
 
+  /** What changed behind this place is to be told first. False: it stands somewhere already. */
+  beginAt(place: string): boolean {
+    if (this.place || !place) return false;
+    this.place = place;
+    this.change({ follows: true });
+    return true;
+  }
   open(): void {
     if (this.state.ended) return;
     this.close();
@@ -64,7 +71,7 @@ export class Stream {
     this.watch();
     source.addEventListener("change", (event) => {
       this.hear(event);
-      this.tell(JSON.parse(event.data) as Change);
+      this.tell(JSON.parse(event.data) as Change, this.place);
     });
     source.addEventListener("heartbeat", (event) => {
       const { every_ms, trouble = "" } = JSON.parse(event.data) as { every_ms: number; trouble?: string };

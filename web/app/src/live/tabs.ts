@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { onSignedOut } from "../api";
+import { Heard } from "./heard";
 import { kAnything, Stream, type Change, type LiveState } from "./stream";
 
 /** What a tab says. */
 export type FromTab =
+  /** First of all: where the events stood when its page was served, or empty. */
+  | { say: "began"; place: string }
   | { say: "looked-at"; yes: boolean }
   | { say: "signed-out"; why: string }
   /** The tab is gone when nobody holds this lock any more: a closed tab says nothing. */
@@ -26,8 +29,12 @@ interface Tab {
  */
 export class Tabs {
   private readonly tabs = new Set<Tab>();
+  private readonly heard = new Heard();
   private readonly stream = new Stream(
-    (change) => this.tabs.forEach((tab) => this.tell(tab, change)),
+    (change, place) => {
+      this.heard.add(change, place);
+      this.tabs.forEach((tab) => this.tell(tab, change));
+    },
     (state) => this.tabs.forEach((tab) => this.send(tab, { state })),
   );
 
@@ -40,10 +47,15 @@ export class Tabs {
     this.tabs.add(tab);
     this.stream.begin(); // its page has just been served
     port.onmessage = ({ data }: MessageEvent<FromTab>) => {
-      if (data.say === "looked-at") this.look(tab, data.yes);
+      if (data.say === "began") this.begin(tab, data.place);
+      else if (data.say === "looked-at") this.look(tab, data.yes);
       else if (data.say === "signed-out") this.stream.end(data.why);
       else void navigator.locks.request(data.name, () => this.remove(tab));
     };
+  }
+  private begin(tab: Tab, place: string): void {
+    if (this.stream.beginAt(place)) this.heard.begin(place);
+    else if (place) this.heard.since(place).forEach((change) => this.tell(tab, change));
     this.send(tab, { state: this.stream.state });
   }
   private remove(tab: Tab): void {

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Example sweep files, each loaded when it is chosen. The tests submit the same files. */
+import { ApiError } from "../../api";
+
+/** Example sweep files, each read when it is chosen. The tests submit the same files. */
 const kFiles = import.meta.glob<string>(
   ["../../../../../sweeps/demo/*.yaml", "../../../../../sweeps/examples/cifar10-*.yaml"],
-  { query: "?raw", import: "default" },
+  { query: "?url", import: "default", eager: true },
 );
 
-export const kExamples = Object.entries(kFiles).map(([file, load]) => ({
+export const kExamples = Object.entries(kFiles).map(([file, address]) => ({
   name: file.split("/").pop()!.replace(".yaml", ""),
-  load,
+  load: async (): Promise<string> => {
+    const response = await fetch(address);
+    if (!response.ok) throw new ApiError(response.status, "UNAVAILABLE", `HTTP status ${response.status}`);
+    return response.text();
+  },
 }));

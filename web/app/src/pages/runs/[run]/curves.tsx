@@ -5,15 +5,15 @@ import { CurveControls, zoomTo } from "../../../components/curve_controls";
 import { CurveState } from "../../../components/curve_state";
 import { Loaded, Notice } from "../../../components/notice";
 import { groupRun, useSeen } from "../../../curves/seen";
-import { viewOf } from "../../../curves/view";
+import { viewOf, viewText } from "../../../curves/view";
 import { lookOf } from "../../../palette";
 import { useAddress } from "../../../router";
 import { extentOf, plotOf, quantitiesOf } from "../../../series";
 
 /** One chart for each quantity, training and validation in it, all with one cursor. */
 export function RunCurves({ run }: { run: number }) {
-  const { search, searchParams } = useAddress();
-  const view = useMemo(() => viewOf(searchParams), [search]);
+  const { searchParams } = useAddress();
+  const view = useMemo(() => viewOf(searchParams), [viewText(searchParams)]);
   const runs = useMemo(() => [run], [run]);
   const seen = useSeen(runs, [], view, (change) => change.run === run || change.run === 0);
   const set = seen.resource.data;

@@ -3,7 +3,7 @@ import { Swatch } from "../../../components/swatch";
 import { rowName, sameName, whole } from "../../../format";
 import type { TableRow as Row } from "../../../generated/ablate";
 import type { Look } from "../../../palette";
-import { Link, navigate, withQuery } from "../../../router";
+import { navigate, withQuery } from "../../../router";
 import type { Line } from "../../../series";
 
 interface Props {
@@ -25,6 +25,8 @@ const kMany = 8;
 
 /** The rows' names with their lines; each switches its row off and on, and is picked among many. */
 export function Key({ rows, of, find, looks, hidden, picked, canPick, lines }: Props) {
+  const byRow = new Map<string, Line[]>();
+  for (const line of lines) byRow.set(line.id, [...(byRow.get(line.id) ?? []), line]);
   const toggle = (name: "hide" | "pick", set: ReadonlySet<string>, id: string): void => {
     const next = new Set(set);
     if (!next.delete(id)) next.add(id);
@@ -58,7 +60,7 @@ export function Key({ rows, of, find, looks, hidden, picked, canPick, lines }: P
             <Swatch look={looks.get(row.id)!} />
             {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
             <span class="key-label">{row.label}</span>
-            <SeedCount lines={lines.filter((line) => line.id === row.id)} />
+            <SeedCount lines={byRow.get(row.id) ?? []} />
           </button>
           {canPick && (
             <button
@@ -74,9 +76,9 @@ export function Key({ rows, of, find, looks, hidden, picked, canPick, lines }: P
         </div>
       ))}
       {hidden.size > 0 && (
-        <Link class="key-all" href={withQuery({ hide: null })}>
+        <button type="button" class="quiet key-all" onClick={() => navigate(withQuery({ hide: null }))}>
           Show all rows
-        </Link>
+        </button>
       )}
     </div>
   );

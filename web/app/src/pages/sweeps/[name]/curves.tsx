@@ -6,7 +6,7 @@ import { CurveState } from "../../../components/curve_state";
 import { Loaded, Notice } from "../../../components/notice";
 import { groupRun, useSeen } from "../../../curves/seen";
 import { kSpreads } from "../../../curves/spread";
-import { viewOf } from "../../../curves/view";
+import { viewOf, viewText } from "../../../curves/view";
 import { rowName, whole } from "../../../format";
 import type { Table, TrialSummary } from "../../../generated/ablate";
 import type { Look } from "../../../palette";
@@ -30,8 +30,8 @@ const kSeedDashes = [[], [8, 4], [2, 3], [12, 4, 2, 4]];
 
 /** Curves of one quantity: where it is measured on both sides, validation and training beside each other with one cursor. */
 export function Curves({ sweep, table, trials, looks, row }: Props) {
-  const { search, searchParams: query } = useAddress();
-  const view = useMemo(() => viewOf(query), [search]);
+  const query = useAddress().searchParams;
+  const view = useMemo(() => viewOf(query), [viewText(query)]);
   const quantities = quantitiesOf(trials.flatMap((trial) => Object.keys(trial.last)));
   const quantity = chosen(query.get("metric"), quantities, table);
   const byRun = row !== null || query.get("by") === "runs";
@@ -79,6 +79,24 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
       return { name, plot: withRoles(plot, picked) };
     });
   }, [set, byRun, row, looks, view, find, picked]);
+
+  // hundreds of names: not drawn anew with every other part of the address
+  const key = useMemo(
+    () =>
+      row === null && (
+        <Key
+          rows={table.rows.filter((r) => isFound(r, find))}
+          of={table.rows.length}
+          find={find}
+          looks={looks}
+          hidden={hidden}
+          picked={picked}
+          canPick={plots.some(({ plot }) => plot.lines.length > kTold)}
+          lines={byRun ? [] : plots.flatMap((p) => p.plot.lines)}
+        />
+      ),
+    [table, find, looks, hidden, picked, plots, byRun, row],
+  );
 
   if (quantity === undefined || started.length === 0)
     return (
@@ -145,18 +163,7 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
                 />
               ))}
             </div>
-            {row === null && (
-              <Key
-                rows={table.rows.filter((r) => isFound(r, find))}
-                of={table.rows.length}
-                find={find}
-                looks={looks}
-                hidden={hidden}
-                picked={picked}
-                canPick={plots.some(({ plot }) => plot.lines.length > kTold)}
-                lines={byRun ? [] : plots.flatMap((p) => p.plot.lines)}
-              />
-            )}
+            {key}
           </div>
         )}
       </Loaded>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
+import { AfterPaint } from "../../../components/after_paint";
 import { Loaded } from "../../../components/notice";
 import { firstOf, Pager } from "../../../components/pager";
 import { Pin } from "../../../acting/pin";
@@ -67,7 +68,7 @@ function SweepPage({ name }: { name: string }) {
       <TableAndCharts sweep={name} table={table} detail={detail.data} looks={looks} />
 
       {table.data && detail.data && (
-        <>
+        <AfterPaint>
           <section aria-labelledby="curves">
             <h2 id="curves">
               Curves
@@ -103,7 +104,7 @@ function SweepPage({ name }: { name: string }) {
           </section>
           <FileSection sweep={detail.data} />
           <ProvenanceSection sweep={name} />
-        </>
+        </AfterPaint>
       )}
     </>
   );
@@ -177,14 +178,16 @@ function TableAndCharts({ sweep, table, detail, looks }: OfTable) {
         <h2 id="charts">Charts</h2>
         <Loaded of={part ? { data: part } : { ...table }} what="The charts" lines={6}>
           {(data) => (
-            <Charts
-              table={data}
-              known={known}
-              frame={frame}
-              choice={choice}
-              brushes={brushes}
-              brushed={brushed}
-            />
+            <AfterPaint>
+              <Charts
+                table={data}
+                known={known}
+                frame={frame}
+                choice={choice}
+                brushes={brushes}
+                brushed={brushed}
+              />
+            </AfterPaint>
           )}
         </Loaded>
       </section>

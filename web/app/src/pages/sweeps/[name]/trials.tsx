@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo } from "preact/hooks";
+import { useCallback, useMemo } from "preact/hooks";
 import { useCaller } from "../../../acting/caller";
 import { Notice } from "../../../components/notice";
 import { StepsBar } from "../../../components/progress";
 import { sorted, SortHead, useOrder } from "../../../components/sort";
 import { State, stateWord } from "../../../components/state";
-import { TablePanel } from "../../../components/table_panel";
+import { LongTable } from "../../../components/table_panel";
 import { duration, plain, plural, rate, sameName, whole } from "../../../format";
 import type { Table, TrialSummary } from "../../../generated/ablate";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../../router";
@@ -46,13 +46,24 @@ export function Trials({
     worker: (t: TrialSummary) => t.worker,
     attempt: (t: TrialSummary) => t.attempt,
   };
-  // hundreds of lines, unchanged by what is typed elsewhere on the page
   const lines = useMemo(
-    () =>
-      sorted(shown, order, keys).map((trial) => (
-        <TrialRow key={trial.id + trial.row} trial={trial} metric={metric} sweep={acts ? sweep : undefined} />
-      )),
-    [trials, table, row, wanted, order.column, order.descending, acts, sweep],
+    () => sorted(shown, order, keys),
+    [trials, table, row, wanted, order.column, order.descending],
+  );
+  const line = useCallback(
+    (place: number, index: number | undefined) => {
+      const trial = lines[place]!;
+      return (
+        <TrialRow
+          key={trial.id + trial.row}
+          trial={trial}
+          metric={metric}
+          sweep={acts ? sweep : undefined}
+          index={index}
+        />
+      );
+    },
+    [lines, metric, acts, sweep],
   );
   return (
     <>
@@ -80,10 +91,11 @@ export function Trials({
       {shown.length === 0 ? (
         <Notice kind="empty" title="No trials in this state." />
       ) : (
-        <TablePanel
+        <LongTable
           caption="Trials"
-          tall
           class="trials"
+          count={lines.length}
+          line={line}
           head={
             <>
               <SortHead order={order} column="row">
@@ -122,9 +134,7 @@ export function Trials({
               )}
             </>
           }
-        >
-          {lines}
-        </TablePanel>
+        />
       )}
     </>
   );
@@ -142,12 +152,19 @@ function whyTexts(trial: TrialSummary): string[] {
   ].filter(Boolean);
 }
 
-/** `sweep`: its trials can be acted on here. */
-function TrialRow(props: { trial: TrialSummary; metric: string | undefined; sweep: string | undefined }) {
-  const { trial, metric, sweep } = props;
+interface RowProps {
+  trial: TrialSummary;
+  metric: string | undefined;
+  /** Its trials can be acted on here. */
+  sweep: string | undefined;
+  /** Its place, where not all lines are drawn. */
+  index: number | undefined;
+}
+
+function TrialRow({ trial, metric, sweep, index }: RowProps) {
   const running = stateWord(trial.state) === "running";
   return (
-    <tr>
+    <tr aria-rowindex={index}>
       <th scope="row">
         <span class="row-name">
           {!sameName(trial.row, trial.label) && <span class="row-id name">{trial.row}</span>}
@@ -165,7 +182,7 @@ function TrialRow(props: { trial: TrialSummary; metric: string | undefined; swee
           </span>
         )}
         {whyTexts(trial).map((text) => (
-          <div key={text} class="why">
+          <div key={text} class="why" title={text}>
             {text}
           </div>
         ))}

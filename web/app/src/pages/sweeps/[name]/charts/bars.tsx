@@ -2,7 +2,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import { plural, rowName } from "../../../../format";
 import { levelOf } from "../table/columns";
-import { kLineHeight, useWindow } from "../table/window";
+import { kLineHeight, useWindow } from "../../../../components/window";
 import type { ChartChoice } from "./choice";
 import { datum, kWhy, rowsTable, type DataTable } from "./data";
 import { ChartFigure, toggleChosen } from "./figure";

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import type { TableRow } from "../../../../generated/ablate";
 import { choiceOf, linesOf } from "../table/choice";
-import { kLineHeight, windowAt } from "../table/window";
+import { kLineHeight, windowAt } from "../../../../components/window";
 import { keptBy, type Brush } from "./brush";
 import { brushedBy } from "./brush_chip";
 import { effectsOf } from "./effects";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that uses the library of differences. It belongs to the chunk of a file's revisions.
-import { diffArrays } from "diff";
+import { diffArrays } from "diff/lib/diff/array.js"; // of "diff" itself all of its ways would come along
 
 /** A line of two texts side by side, by what became of it. */
 export interface Line {

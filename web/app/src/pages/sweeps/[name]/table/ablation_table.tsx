@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Swatch } from "../../../../components/swatch";
+import { Gap, kLineHeight, kMostDrawn, useWindow } from "../../../../components/window";
 import { plural, sameName } from "../../../../format";
 import type { Table, TableRow, TrialSummary } from "../../../../generated/ablate";
 import type { Look } from "../../../../palette";
@@ -11,9 +12,8 @@ import { Analyses } from "./analyses";
 import { Cells } from "./cells";
 import type { Choice, Line } from "./choice";
 import { compares, type Parts } from "./columns";
-import { Head } from "./head";
-import { rowsOf, Runs } from "./runs";
-import { kLineHeight, kMostDrawn, useWindow } from "./window";
+import { Head, type RunsShown } from "./head";
+import { RunCounts, rowsOf, Runs } from "./runs";
 
 interface Props {
   /** Columns, notes and comparison settings of the whole table. */
@@ -31,7 +31,7 @@ interface Props {
   chosen: ReadonlySet<string>;
   /** Where the part of the page begins that has a row's curves and trials (`?first=`). */
   firstOf: (row: TableRow) => string | null | undefined;
-  /** Of a long table each line has one height, however few of them are chosen. */
+  /** Of a long table each line has one height, however few of them are chosen, and says no more of its runs than fits. */
   dense: boolean;
   /** The places of the lines that are drawn. */
   onWindow: (from: number, to: number) => void;
@@ -50,6 +50,7 @@ export function AblationTable(props: Props) {
   useShownAtFirst(box, isLong, lines, selected);
   useTopOfOther(box, choice);
   const columns = table.columns.filter((column) => !choice.without.has(column.name));
+  const runs = props.trials && (props.dense && !table.pivoted ? "counted" : "listed");
   const places = useMemo(
     () => columns.map((column) => table.columns.indexOf(column)),
     [table, columns.map((column) => column.name).join("\n")],
@@ -66,13 +67,7 @@ export function AblationTable(props: Props) {
         aria-rowcount={isLong ? lines.length + 2 : undefined}
       >
         <Caption table={table} parts={choice.parts} />
-        <Head
-          table={table}
-          columns={columns}
-          parts={choice.parts}
-          order={choice.order}
-          runs={props.trials !== undefined}
-        />
+        <Head table={table} columns={columns} parts={choice.parts} order={choice.order} runs={runs} />
         <tbody>
           <Gap lines={from} />
           {lines.slice(from, to).map((line, i) => (
@@ -82,6 +77,7 @@ export function AblationTable(props: Props) {
               }
               {...props}
               line={line}
+              runs={runs}
               index={isLong ? from + i + 3 : undefined}
               places={places}
             />
@@ -128,16 +124,6 @@ function useTopOfOther(box: { current: HTMLElement | null }, { order, find, comp
   }, [which]);
 }
 
-/** Lines that are not drawn, as high as they would be. */
-function Gap({ lines }: { lines: number }) {
-  if (lines <= 0) return null;
-  return (
-    <tr class="gap" aria-hidden="true">
-      <td colSpan={100} style={{ height: `${lines * kLineHeight}px` }} />
-    </tr>
-  );
-}
-
 /** What a row is compared with: its group's baseline, or the table's. */
 function baselineOf({ table, rows }: Props, row: TableRow): TableRow | undefined {
   return rows.get(row.baseline) ?? (row.baseline || table.pivot ? undefined : rows.get(table.baseline));
@@ -170,7 +156,13 @@ function Caption({ table, parts }: { table: Table; parts: Parts }) {
   );
 }
 
-function LineRow(props: Props & { line: Line; index: number | undefined; places: number[] }) {
+interface LineProps extends Props {
+  index: number | undefined;
+  places: number[];
+  runs: RunsShown | undefined;
+}
+
+function LineRow(props: LineProps & { line: Line }) {
   const { line, index } = props;
   if (line.kind === "group") return <GroupRow {...line} closedNow={props.choice.closed} index={index} />;
   if (line.kind === "unread")
@@ -215,13 +207,14 @@ function GroupRow({
   );
 }
 
-function ValueRow(props: Props & { row: TableRow; index: number | undefined; places: number[] }) {
-  const { table, row, choice, trials, looks, selected, chosen, index, places } = props;
+function ValueRow(props: LineProps & { row: TableRow }) {
+  const { table, row, choice, trials, looks, selected, chosen, index, places, runs } = props;
   const baseline = baselineOf(props, row);
   const isBaseline = baseline?.id === row.id;
   const look = looks.get(row.id);
   const first = props.firstOf(row);
   const ids = rowsOf(row);
+  const ofRow = [...ids].flatMap((id) => trials?.get(id) ?? []);
   const isLit = useLit(ids);
   const isChosen = chosen.size > 0 && [...ids].some((id) => chosen.has(id));
   const others = { row: row.id === selected ? null : row.id, column: null };
@@ -269,9 +262,13 @@ function ValueRow(props: Props & { row: TableRow; index: number | undefined; pla
           first={first}
         />
       ))}
-      {trials && (
+      {runs && (
         <td>
-          <Runs trials={[...ids].flatMap((id) => trials.get(id) ?? [])} />
+          {runs === "counted" ? (
+            <RunCounts row={row.id} first={first} trials={ofRow} />
+          ) : (
+            <Runs trials={ofRow} />
+          )}
         </td>
       )}
     </tr>

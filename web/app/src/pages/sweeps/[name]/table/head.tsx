@@ -3,13 +3,16 @@ import { SortHead, type Order } from "../../../../components/sort";
 import type { Column, Table } from "../../../../generated/ablate";
 import { headingOf, isSampled, levelOf, partsOf, type Part, type Parts } from "./columns";
 
+/** A line's runs, each for itself, or how many are in each state. */
+export type RunsShown = "listed" | "counted";
+
 interface Props {
   table: Table;
   /** Those of the table that are shown. */
   columns: Column[];
   parts: Parts;
   order: Order;
-  runs: boolean;
+  runs: RunsShown | undefined;
 }
 
 /** Two lines of headings: columns, and what of each stands below. */
@@ -52,7 +55,7 @@ export function Head({ table, columns, parts, order, runs }: Props) {
         })}
         {runs && (
           <th scope="col" rowSpan={height} class="group">
-            Runs by seed
+            {runs === "counted" ? "Runs by state" : "Runs by seed"}
           </th>
         )}
       </tr>

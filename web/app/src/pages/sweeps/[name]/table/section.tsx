@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { ErrorNotice, Loaded, Notice } from "../../../../components/notice";
+import { kMostDrawn } from "../../../../components/window";
 import type { SweepDetail, Table, TableRow, TrialSummary } from "../../../../generated/ablate";
 import type { Change } from "../../../../live/live";
 import type { Look } from "../../../../palette";
@@ -13,7 +14,6 @@ import { CopyMenu } from "./copy_menu";
 import { kPiece, usePieces } from "./pieces";
 import { useRows, type KnownRows } from "./rows";
 import { Toolbar } from "./toolbar";
-import { kMostDrawn } from "./window";
 
 interface Props {
   sweep: string;

@@ -6,8 +6,10 @@ import { useLayoutEffect, useState } from "preact/hooks";
 export const kMostDrawn = 100;
 /** The height of a line then, as table.css has it. */
 export const kLineHeight = 34;
+/** The share of the browser's window that a box of lines takes at most, as components.css has it (`.tall`). */
+const kTall = 0.86;
 /** Lines drawn beyond what is in sight, so that scrolling and the keyboard meet no edge. */
-const kBeyond = 12;
+const kBeyond = 8;
 
 export interface Window {
   from: number;
@@ -17,7 +19,7 @@ export interface Window {
 /** Which of `count` lines are in sight of a box that scrolls, and some around them. The lines are the rows of its first <tbody>. */
 export function useWindow(box: RefObject<HTMLElement | null>, count: number): Window {
   const whole = count <= kMostDrawn;
-  const [window_, setWindow] = useState<Window>({ from: 0, to: kMostDrawn });
+  const [window_, setWindow] = useState<Window>(() => windowAt(0, kTall * window.innerHeight, kMostDrawn));
   useLayoutEffect(() => {
     const element = box.current;
     if (whole || !element) return;
@@ -28,7 +30,7 @@ export function useWindow(box: RefObject<HTMLElement | null>, count: number): Wi
       const next = windowAt(hidden, element.clientHeight, count);
       setWindow((old) => (old.from === next.from && old.to === next.to ? old : next));
     };
-    look();
+    // it looks at once, between the layout of the page and its painting: here that would be one layout more
     const resized = new ResizeObserver(look);
     resized.observe(element);
     element.addEventListener("scroll", look, { passive: true });
@@ -51,6 +53,17 @@ export function windowAt(hidden: number, height: number, count: number): Window 
   const step = kBeyond / 2;
   const first = Math.floor(Math.max(0, hidden) / kLineHeight / step) * step;
   const from = Math.max(0, Math.min(first - kBeyond, count - kBeyond));
-  const to = Math.min(count, first + step + Math.ceil(height / kLineHeight) + kBeyond);
+  const shown = Math.ceil(height / kLineHeight / step) * step;
+  const to = Math.min(count, first + step + shown + kBeyond);
   return { from, to: Math.max(to, from) };
+}
+
+/** Lines that are not drawn, as high as they would be. */
+export function Gap({ lines }: { lines: number }) {
+  if (lines <= 0) return null;
+  return (
+    <tr class="gap" aria-hidden="true">
+      <td colSpan={100} style={{ height: `${lines * kLineHeight}px` }} />
+    </tr>
+  );
 }
