@@ -41,7 +41,8 @@ class Printer {
   std::string signed_text(double value) const {
     const std::string all = text(value);
     const std::string digits = all.substr(all.starts_with('-') ? 1 : 0);
-    if (digits.find_first_of("123456789") == std::string::npos && digits.starts_with('0')) return "±" + digits;
+    if (digits.find_first_of("123456789") == std::string::npos && digits.starts_with('0'))
+      return "±" + digits;
     return all.starts_with('-') ? all : "+" + all;
   }
 

@@ -83,8 +83,10 @@ TEST_F(RunUsageTest, MemoryIsWhatIsTouched) {
   // A child begins with what its parent has touched: of a sanitizer's build that is more than `size`.
   const std::uint64_t before = look(usage).value_or(Usage{}).memory_bytes;
   ::kill(child.id(), SIGCONT);
-  EXPECT_TRUE(eventually([&] { return look(usage).value_or(Usage{}).memory_bytes >= before + size - 4 * kMiB; }));
-  EXPECT_LT(look(usage)->memory_bytes, before + 2 * size) << "what is reserved and not touched is not counted";
+  EXPECT_TRUE(
+      eventually([&] { return look(usage).value_or(Usage{}).memory_bytes >= before + size - 4 * kMiB; }));
+  EXPECT_LT(look(usage)->memory_bytes, before + 2 * size)
+      << "what is reserved and not touched is not counted";
 }
 
 TEST_F(RunUsageTest, WhatIsWrittenIsWhatTheSystemCounts) {

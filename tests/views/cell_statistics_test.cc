@@ -179,8 +179,8 @@ TEST(CellStatisticsTest, UnitsApplyToTextsAlone) {
 }
 
 TEST(CellStatisticsTest, WhatRoundsToZeroHasNoSign) {
-  const auto table =
-      described(percent_table({{80.0, 80.2}, {80.001, 80.201}, {79.999, 80.199}, {80.0, 80.2}, {79.99, 80.19}}));
+  const auto table = described(
+      percent_table({{80.0, 80.2}, {80.001, 80.201}, {79.999, 80.199}, {80.0, 80.2}, {79.99, 80.19}}));
   for (const int row : {1, 2, 3})
     EXPECT_THAT(said_of(table, row).lines(1), HasSubstr("difference to row a: ±0.00")) << row;
   EXPECT_THAT(said_of(table, 4).lines(1), HasSubstr("difference to row a: -0.01"));

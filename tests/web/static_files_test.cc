@@ -14,9 +14,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Pair;
 
-constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag")"},
-                                   {"favicon.svg", "<svg/>", R"("svg-tag")"},
-                                   {"index.html", R"(<!doctype html><meta name="ablate-place" content="" />)", R"("html-tag")"}};
+constexpr EmbeddedFile kFiles[] = {
+    {"assets/index-1a2b.js", "let x;", R"("js-tag")"},
+    {"favicon.svg", "<svg/>", R"("svg-tag")"},
+    {"index.html", R"(<!doctype html><meta name="ablate-place" content="" />)", R"("html-tag")"}};
 /// The page as it is sent where the events stand at "8f-17".
 constexpr const char* kPage = R"(<!doctype html><meta name="ablate-place" content="8f-17" />)";
 constexpr std::string_view kPages[] = {"runs/*", "sweeps", "sweeps/*", "workers"};
