@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/mapped_file.h"
 #include "cli/bundle.h"
-#include "cli/paper_sweeps.h"
+#include "sweeps/paper_sweeps.h"
 
 namespace abl::cli {
 namespace {
@@ -382,7 +382,8 @@ Bundle plan_bundle(BundleOf of, const fs::path& folder, const fs::path& trainer)
   bundle.name = fmt::format("ablate{}-{}-{}", of == BundleOf::kAll ? "" : fmt::format("-{}", name_of(of)),
                             bundle.version, bundle.machine);
   if (of != BundleOf::kCli) bundle.name += "-" + bundle.device;
-  if (const auto papers = papers_folder(); papers && of != BundleOf::kWorker)  // whose names stand for files
+  if (const auto papers = sweeps::papers_folder();
+      papers && of != BundleOf::kWorker)  // whose names stand for files
     add_text(bundle.files, "share/ablate/sweeps/papers", *papers);
   const bool brought = add_own_licence(bundle.files, folder);
   const std::string installed = folder.parent_path().string() + "/";

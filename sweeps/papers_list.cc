@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // papers_list PAPERS OUTPUT.inc: the tables of the papers whose sweep files lie in PAPERS, a folder for each
-// paper, as the lines of a table in C++ (views/reads/papers.cc). A program of the build: what is served reads
-// no sweep file.
+// paper, as the lines of a table in C++ (views/reads/papers.cc). A program of the build: the list is served
+// without reading a sweep file.
 #include <fmt/format.h>
 
 #include <cstdio>

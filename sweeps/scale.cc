@@ -50,6 +50,20 @@ void expect_trial_key(const std::string& key, Place place, const std::string& fi
                nearest_name(section, {"model", "data", "recipe"}));
 }
 
+/// A file of scales, which has a mapping `scales`. Throws: SweepFileError.
+Node read_scales(const std::string& text, const std::string& file) {
+  Problems problems{file};
+  Node root = load_yaml(text, file, problems);
+  problems.throw_if_any();
+  YamlReader reader{problems};
+  if (reader.is_mapping(root, "")) reader.allow_only(root, "", Part::kScales);
+  const Node* scales = root.find("scales");
+  if (!scales) problems.add(root.place, "scales", "missing; expected a mapping of scales by name");
+  if (scales) reader.is_mapping(*scales, "scales");
+  problems.throw_if_any();
+  return root;
+}
+
 }  // namespace
 
 Scale::Scale(YamlReader& reader, const Node& section) : place_{section.place} {
@@ -244,17 +258,18 @@ std::vector<std::vector<std::string>> made_equal(const std::vector<ScaledRow>& r
   return groups;
 }
 
+std::vector<std::string> scale_names(const std::string& scales_text, const std::string& scales_file) {
+  std::vector<std::string> names;
+  const Node root = read_scales(scales_text, scales_file);
+  for (const Node::Entry& scale : root.find("scales")->entries) names.push_back(scale.key);
+  return names;
+}
+
 std::string with_scale(const std::string& text, const std::string& file, const std::string& scales_text,
                        const std::string& scales_file, const std::string& scale, bool own_seeds) {
-  Problems problems{scales_file}, of_file{file};
-  const Node root = load_yaml(scales_text, scales_file, problems);
-  problems.throw_if_any();
-  YamlReader reader{problems};
-  if (reader.is_mapping(root, "")) reader.allow_only(root, "", Part::kScales);
+  const Node root = read_scales(scales_text, scales_file);
   const Node* scales = root.find("scales");
-  if (!scales) problems.add(root.place, "scales", "missing; expected a mapping of scales by name");
-  if (scales && !reader.is_mapping(*scales, "scales")) scales = nullptr;
-  problems.throw_if_any();
+  Problems of_file{file};
 
   const Node::Entry* entry = scales->entry(scale);
   if (!entry) {

@@ -88,6 +88,9 @@ std::vector<std::vector<std::string>> made_equal(const std::vector<ScaledRow>& r
 std::string with_scale(const std::string& text, const std::string& file, const std::string& scales_text,
                        const std::string& scales_file, const std::string& scale, bool own_seeds = false);
 
+/// The names of the scales in `scales_text`, in its order. Throws: SweepFileError.
+std::vector<std::string> scale_names(const std::string& scales_text, const std::string& scales_file);
+
 /// A sweep file's text with so many seeds, 0 and on, in place of those that it has. Lines keep their numbers.
 /// Throws: SweepFileError; Error{kInvalidArgument} where they are no single line.
 std::string with_seeds(const std::string& text, const std::string& file, int seeds);

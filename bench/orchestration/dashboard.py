@@ -121,6 +121,7 @@ def reads_of(tab, store, sweep):
         "Compare: two runs": f"compare?a={runs[0]}&b={runs[-1]}&first=0&count=50&max_points=300",
         "Compare: two sweeps": f"compare?a={sweep}&b=made-0&first=0&count=50",
         "Tables: the papers'": "papers", "Tables: one of them": f"sweeps/{sweep}/table?count=1000&long_form=1",
+        "Tables: its file, at a scale": "papers/msf?table=table-1&scale=demo",
         "Queue": "queue", "Workers": "workers", "New sweep: schema": "schema", "New sweep: checked": ("Validate", {"file": {"path": "new.yaml", "text": file}}),
         "New sweep: planned": ("Plan", {"file": {"path": "new.yaml", "text": file}}), "Settings: who you are": "whoami",
         "Settings: tokens": ("ListTokens", {}), "Settings: audit": ("ListAudit", {"who": "", "what": "", "before": "0", "most": 51}), "Settings: what is kept": "retention",

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/paper_sweeps.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/sweep_checks.h"
 #include "planning/validate.h"
 #include "printing/grid.h"
+#include "sweeps/paper_sweeps.h"
 
 namespace abl::cli {
 namespace {
@@ -33,14 +33,14 @@ std::string target_of(const std::string& written) {
   const std::string paper = written.substr(0, slash);
   const std::string table =
       written.substr(slash + 1, second == std::string::npos ? second : second - slash - 1);
-  std::vector<PaperSweep> sweeps;
+  std::vector<sweeps::PaperSweep> tables;
   try {
-    sweeps = paper_sweeps(paper);
+    tables = sweeps::paper_sweeps(paper);
   } catch (const Error&) {  // no paper: a sweep of that name
     return written;
   }
-  const auto found = std::ranges::find(sweeps, table, &PaperSweep::table);
-  if (found == sweeps.end()) return written;
+  const auto found = std::ranges::find(tables, table, &sweeps::PaperSweep::table);
+  if (found == tables.end()) return written;
   return planning::parse(read_sweep_file(found->file.string())).name +
          (second == std::string::npos ? "" : written.substr(second));
 }

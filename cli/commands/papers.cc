@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/paper_sweeps.h"
 #include "cli/shown.h"
 #include "cli/sweep_checks.h"
 #include "planning/plan.h"
@@ -22,6 +21,7 @@
 #include "printing/table.h"
 #include "storage/count_store.h"
 #include "storage/database.h"
+#include "sweeps/paper_sweeps.h"
 #include "views/convert.h"
 #include "views/json.h"
 
@@ -176,12 +176,12 @@ Run declare_papers(CLI::App& app, Context& context) {
   return [&context, name]() -> int {
     auto db = store_of(context);
     storage::Database* stored = db ? &*db : nullptr;
-    std::vector<PaperSweep> tables;
+    std::vector<sweeps::PaperSweep> tables;
     if (name->empty() || (name->find('/') == std::string::npos && !std::filesystem::is_regular_file(*name)))
-      tables = paper_sweeps(*name);
+      tables = sweeps::paper_sweeps(*name);
     if (!tables.empty()) {
       std::vector<Listed> all;
-      for (const PaperSweep& table : tables) {
+      for (const sweeps::PaperSweep& table : tables) {
         const v1::SweepFile file = read_sweep_file(table.file);
         const sweeps::SweepSpec spec = planning::parse(file);
         all.push_back(list(table.name(), file, spec, stored, stored_counts(spec, stored)));

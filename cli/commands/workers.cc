@@ -74,6 +74,8 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
                        {"host"},
                        {"state"},
                        {"busy", true},
+                       {"gpu", true},
+                       {"cores", true},
                        {"slots"},
                        {"labels"},
                        {"data"},
@@ -83,8 +85,10 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
   for (const auto& worker : list.workers()) {
     const auto busy = std::ranges::count_if(worker.slots(), [](const auto& slot) { return slot.run() != 0; });
     grid.add({worker.name(), worker.host(), state_text(worker, terminal),
-              fmt::format("{}/{}", busy, worker.slots_size()), slots_text(worker), labels_text(worker),
-              joined(worker.data()), joined(worker.weights()),
+              fmt::format("{}/{}", busy, worker.slots_size()),
+              worker.has_gpu() ? fmt::format("{:.0f} %", 100 * worker.gpu()) : "",
+              worker.has_cpu_cores() ? fmt::format("{:.1f}", worker.cpu_cores()) : "", slots_text(worker),
+              labels_text(worker), joined(worker.data()), joined(worker.weights()),
               format_age(worker.last_heartbeat(), SystemClock{}.now()), note_text(worker)});
   }
   return grid.text(&terminal);

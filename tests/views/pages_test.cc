@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "storage/annotation_store.h"
 #include "storage/worker_store.h"
+#include "sweeps/paper_sweeps.h"
+#include "sweeps/sweep_spec.h"
+#include "sweeps/whole_file.h"
 #include "tests/storage/fixtures.h"
 #include "views/read.h"
 
@@ -25,10 +30,11 @@ using testing::SizeIs;
 
 class PagesTest : public storage::StoreTest {
  protected:
-  json ask(std::string_view path, std::vector<std::pair<std::string, std::string>> parameters = {}) {
+  json ask(std::string_view path, std::vector<std::pair<std::string, std::string>> parameters = {},
+           const std::string& name = {}) {
     for (const Read* read : all_reads()) {
       if (read->path != path) continue;
-      const Query query{.name = {}, .parameters = std::move(parameters), .declared = read->parameters};
+      const Query query{.name = name, .parameters = std::move(parameters), .declared = read->parameters};
       query.check();
       return json::parse(read->answer(query, {db, tables_}));
     }
@@ -308,6 +314,39 @@ TEST_F(PagesTest, PapersHaveTheirSweepsAtEveryScale) {
     EXPECT_EQ(table.at("rows"), 18);
     EXPECT_EQ(table.at("trained"), 18);
   }
+}
+
+TEST_F(PagesTest, TheFileOfAPapersTableIsWhatTheCommandLineReads) {
+  const auto file = sweeps::paper_sweep("msf/table-1").file;
+  const json full = ask("papers/*", {{"table", "table-1"}}, "msf");
+  EXPECT_EQ(full.at("file").at("text"), read_file(file)) << "it has no rows of others: as it is written";
+  EXPECT_EQ(full.at("file").at("folder"), std::filesystem::canonical(file.parent_path()).string());
+  EXPECT_THAT(full.at("scales"), ElementsAre("cifar", "demo"));
+  EXPECT_EQ(ask("papers/*", {{"table", "table-1"}, {"scale", "full"}}, "msf"), full);
+  for (const auto& table : sweeps::paper_sweeps())
+    for (const auto& scale : sweeps::scales_of(table.file))
+      EXPECT_EQ(
+          ask("papers/*", {{"table", table.table}, {"scale", scale}}, table.paper).at("file").at("text"),
+          sweeps::read_whole(table.file, scale).text)
+          << table.name();
+  const auto demo = sweeps::read_whole(file, "demo");
+  EXPECT_EQ(sweeps::parse_sweep(demo.text, demo.path, demo.folder).name, "msf-table-1-demo");
+}
+
+TEST_F(PagesTest, APapersTableThatIsNotThereIsNamedWithTheNearest) {
+  const auto refusal = [&](const char* paper, const char* table, const char* scale) {
+    return storage::error_of([&] { ask("papers/*", {{"table", table}, {"scale", scale}}, paper); });
+  };
+  EXPECT_THAT(refusal("msv", "table-1", ""),
+              testing::Pair(Code::kNotFound, HasSubstr("did you mean 'msf'?")));
+  EXPECT_THAT(refusal("msf", "table-l", ""),
+              testing::Pair(Code::kNotFound, HasSubstr("did you mean 'msf/table-")));
+  EXPECT_THAT(refusal("msf", "table-1", "dem"),
+              testing::Pair(Code::kNotFound, HasSubstr("did you mean 'demo'?")));
+  EXPECT_THAT(refusal("msf", "", ""), testing::Pair(Code::kInvalidArgument, HasSubstr("table")));
+  for (const char* written : {"../msf/table-1", "scales", "/etc/passwd", "table-1.yaml/.."})
+    EXPECT_THAT(refusal("msf", written, ""), testing::Pair(Code::kNotFound, HasSubstr("unknown table")));
+  EXPECT_THAT(refusal("..", "papers", ""), testing::Pair(Code::kNotFound, HasSubstr("unknown paper")));
 }
 
 }  // namespace

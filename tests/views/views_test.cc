@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "storage/resource_store.h"
 #include "storage/table.h"
 #include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
@@ -384,6 +385,30 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
   trials.end(run_id, {}, now);
   list = list_workers(db);
   EXPECT_EQ(list.workers(0).slots(1).run(), 0u) << "its run has ended";
+}
+
+TEST_F(ViewsTest, WorkersSayWhatTheirRunsTakeOfThemNow) {
+  storage::WorkerStore workers{db};
+  for (const char* name : {"alice", "bob", "carl"}) workers.upsert({.name = name, .connected = true});
+  submit(sweep_of("s", 2, 2));
+  const auto first = trials.lease(1, "alice", "h", now, now + 30s, {0})->run;
+  const auto second = trials.lease(2, "alice", "h", now, now + 30s, {1})->run;
+  const auto third = trials.lease(3, "bob", "h", now, now + 30s, {0})->run;
+  storage::ResourceStore samples{db};
+  samples.add(first, {{.at_ms = 1000, .over_ms = 1000, .cpu_cores = 7, .gpu = 0.1},
+                      {.at_ms = 2000, .over_ms = 1000, .cpu_cores = 1.5, .gpu = 0.9}});
+  samples.add(second, {{.at_ms = 9000, .over_ms = 1000, .cpu_cores = 2, .gpu = 0.5}});
+  samples.add(third, {{.at_ms = 1000, .over_ms = 1000, .cpu_cores = 0.5}});
+  auto list = list_workers(db);
+  ASSERT_EQ(list.workers_size(), 3);
+  EXPECT_DOUBLE_EQ(list.workers(0).cpu_cores(), 3.5) << "the newest samples, together";
+  EXPECT_DOUBLE_EQ(list.workers(0).gpu(), 0.7) << "their mean";
+  EXPECT_DOUBLE_EQ(list.workers(1).cpu_cores(), 0.5);
+  EXPECT_FALSE(list.workers(1).has_gpu()) << "no run says";
+  EXPECT_FALSE(list.workers(2).has_cpu_cores()) << "nothing runs there";
+  trials.end(second, {}, now);
+  list = list_workers(db);
+  EXPECT_DOUBLE_EQ(list.workers(0).cpu_cores(), 1.5) << "one run has ended";
 }
 
 TEST_F(ViewsTest, WhatIsNotThereIsNamedWithTheNearestName) {

@@ -169,11 +169,13 @@ class OpenApi(unittest.TestCase):
         ask("/api/v1/search", ("query", "state:active"))
         for path in ("overview", "papers", "queue", "retention", "workers", "whoami"):
             ask("/api/v1/" + path)
+        self.assertIn("demo", ask("/api/v1/papers/{paper}", ("table", "table-1"), ("scale", "demo"), paper="msf")["scales"])
+        ask("/api/v1/papers/{paper}", ("table", "table-1"), paper=LABEL, status=404)
         # no sweep of the store is tuned; a stream has no end; no scheduler is there to say what sweep files have
         self.assertEqual(set(self.reads) - answered, {"/api/v1/sweeps/{sweep}/tuning", "/api/v1/events", "/api/v1/schema"})
 
     def test_parameters_are_what_it_says(self):
-        values = {"sweep": "msf-sharing", "run": "1", "a": "1", "b": "2", "row": "orig", "column": "x"}
+        values = {"sweep": "msf-sharing", "run": "1", "a": "1", "b": "2", "row": "orig", "column": "x", "paper": "msf", "table": "table-1"}
 
         def status(path, parameters):
             return self.dashboard.get(re.sub(r"{(\w+)}", lambda name: values[name[1]], path), parameters)

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <map>
+#include <optional>
+
 #include "config/document/result_version.h"
 #include "storage/part_store.h"
 #include "storage/trial_store.h"
@@ -37,11 +40,37 @@ std::string why_idle(const storage::WorkerRecord& worker) {
   return {};
 }
 
+/// What runs under way take of a worker, by the newest sample of each.
+struct Taken {
+  std::optional<double> cpu_cores, gpu;
+};
+
+/// By worker. Reads a sample for each run under way, of which there are no more than slots, and a few.
+std::map<std::string, Taken> taken_of(storage::Database& db) {
+  std::map<std::string, Taken> taken;
+  const auto known = [](const storage::Statement& row, int column) {
+    return row.is_null(column) ? std::nullopt : std::optional{row.real(column)};
+  };
+  db.prepared(R"sql(
+      SELECT run.worker, SUM(s.cpu_cores), AVG(s.gpu)
+      FROM run INDEXED BY run_under_way
+      CROSS JOIN resource_use u ON u.run_id = run.id
+      CROSS JOIN resource_sample s ON s.run_id = run.id AND s.at_ms = u.last_ms
+      WHERE run.state IN ('leased', 'running')
+      GROUP BY run.worker)sql")
+      .all([&](const storage::Statement& row) {
+        taken[row.text(0)] = {.cpu_cores = known(row, 1), .gpu = known(row, 2)};
+        return 0;
+      });
+  return taken;
+}
+
 }  // namespace
 
 v1::ListWorkersResponse list_workers(storage::Database& db) {
   const Transaction snapshot{db, Transaction::kRead};
   v1::ListWorkersResponse message;
+  const auto taken_by = taken_of(db);
   for (const auto& worker : storage::WorkerStore{db}.list()) {
     auto* summary = message.add_workers();
     google::protobuf::util::JsonParseOptions options;
@@ -67,6 +96,10 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
         slot.set_run(runs->second.front());
         slot.mutable_beside()->Assign(runs->second.begin() + 1, runs->second.end());
       }
+    if (const auto use = taken_by.find(worker.name); use != taken_by.end()) {
+      if (use->second.cpu_cores) summary->set_cpu_cores(*use->second.cpu_cores);
+      if (use->second.gpu) summary->set_gpu(*use->second.gpu);
+    }
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);

@@ -208,6 +208,34 @@ describe("acting", { skip: kSkip }, () => {
       assert.equal(fleet.json("workers").workers[0].drained, undefined);
     }));
 
+  test("a paper's table is planned and submitted at a scale, and what it misses is had from its page", async () => {
+    const name = "msf-table-1-demo";
+    await on("/tables?table=msf/table-1", async (page) => {
+      const form = page.getByRole("group", { name: "Submit msf/table-1" });
+      await form.getByLabel("Scale").selectOption("demo");
+      await form.getByRole("button", { name: "Submit msf/table-1…" }).click();
+      const dialog = page.getByRole("dialog", { name: "Submit msf/table-1 at scale demo?" });
+      await dialog.getByRole("table", { name: "Rows of the plan" }).getByRole("row").nth(1).waitFor();
+      await picture(page, "submit-table");
+      await dialog.getByRole("button", { name: "Submit", exact: true }).click();
+      await said(page, `Submitted ${name}:`).getByRole("link", { name: `Show ${name}` }).click();
+      await heading(page, name);
+    });
+    const again = fleet.json("submit", "msf/table-1", "--scale", "demo");
+    assert.equal(again.created ?? false, false, "the command line submits the same text");
+    fleet.ablate("pause", name);
+    await on(`/tables?table=msf/table-1&sweep=${name}`, async (page) => {
+      await button(page, `Resume ${name}`).click();
+      await said(page, `Resumed ${name}.`).waitFor();
+      assert.equal(state(name), "active");
+      fleet.ablate("cancel", name);
+      await button(page, `Retry ${name}`).click();
+      await said(page, "requeued.").waitFor();
+      assert.equal(trials(name).cancelled, 0);
+    });
+    fleet.ablate("cancel", name);
+  });
+
   test("all of it is in the audit, as the dashboard's", async () => {
     const lines = fleet.json("audit").lines;
     for (const what of ["Submit", "PauseSweep", "ResumeSweep", "AdjustSweep", "CancelTrial", "RetrySweep", "ExtendSweep", "RenameSweep", "CancelSweep", "DrainWorker"])

@@ -144,6 +144,7 @@ describe("the pages of decisions", { skip: missing() }, () => {
     });
     await on("/tables?table=msf/table-4", async (page) => {
       await page.getByText("ablate reproduce msf/table-4 --scale cifar").waitFor();
+      await page.getByText("Read only:").waitFor(); // of a store alone nothing can be submitted
     });
   });
 
@@ -162,6 +163,19 @@ describe("the pages of decisions", { skip: missing() }, () => {
       await line.getByText("gone").waitFor();
       await line.getByText("free").waitFor();
     }));
+
+  test("workers say how busy they are, by the newest sample of each run", async () => {
+    const { workers } = await served("/workers");
+    const worker = workers.find(({ runs }) => runs.length > 0);
+    for (const run of worker.runs) await dashboard.tell(`sample ${run} 0 10`);
+    await on("/workers", (page) =>
+      page
+        .getByRole("row")
+        .filter({ hasText: worker.name })
+        .getByText(/CPU \d+\.\d cores/)
+        .waitFor(),
+    );
+  });
 
   test("the design page is reached from the list of keys, and every contrast is enough, in both themes", () =>
     on("/", async (page) => {

@@ -45,3 +45,8 @@ export function whyNot(caller: Caller | undefined, methods: string[]): string {
   const role = caller.role.replace("TOKEN_ROLE_", "").toLowerCase();
   return `Role ${role} can only view: to make changes, sign in with a token of another role, created by an admin.`;
 }
+
+/** Who a request names as the owner: without sign-in the server does not know. */
+export function ownerOf(caller: Caller | undefined): string | undefined {
+  return caller && !caller.token ? caller.owner : undefined;
+}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../api";
+import { Link } from "../router";
 
-/** What was done, as a sentence, and a button that undoes it, if one can. */
+/** What was done, as a sentence, a link to what came of it, and a button that undoes it, if one can. */
 export interface Said {
   text: string;
+  link?: { label: string; href: string };
   undo?: { label: string; run: () => Promise<Said> };
 }
 interface Shown extends Said {
@@ -52,7 +54,10 @@ function SaidNotice({ said }: { said: Shown }) {
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     if (held || busy || said.failed) return;
-    const timer = window.setTimeout(() => forget(said.id), said.undo ? kStaysWithButtonMs : kStaysMs);
+    const timer = window.setTimeout(
+      () => forget(said.id),
+      said.undo || said.link ? kStaysWithButtonMs : kStaysMs,
+    );
     return () => window.clearTimeout(timer);
   }, [held, busy]);
   const undo = async (): Promise<void> => {
@@ -75,6 +80,7 @@ function SaidNotice({ said }: { said: Shown }) {
       onFocusOut={() => setHeld(false)}
     >
       <span class="said-text">{said.text}</span>
+      {said.link && <Link href={said.link.href}>{said.link.label}</Link>}
       {said.undo && (
         <button type="button" disabled={busy} onClick={() => void undo()}>
           {said.undo.label}

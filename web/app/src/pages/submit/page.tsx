@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
 import { act } from "../../acting/act";
-import { useCaller, whyNot } from "../../acting/caller";
+import { ownerOf, useCaller, whyNot } from "../../acting/caller";
 import { say } from "../../acting/said";
 import { asApiError, get, messageOf, type ApiError } from "../../api";
 import { Notice } from "../../components/notice";
@@ -21,6 +21,7 @@ import { kExamples } from "./examples";
 import { Plan } from "./plan";
 import { messageOfProblem } from "./problem";
 import type { Schema } from "./schema";
+import { submittedText } from "./submitted";
 
 export const page: Page = { title: "New sweep", View: SubmitPage };
 
@@ -85,11 +86,6 @@ function SubmitPage() {
       )}
     </>
   );
-}
-
-/** Without sign-in the request names the owner. */
-function ownerOf(caller: ReturnType<typeof useCaller>): string | undefined {
-  return caller && !caller.token ? caller.owner : undefined;
 }
 
 async function read(
@@ -201,13 +197,7 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
         });
         keep("sessionStorage", kDraft, null);
         navigate(sweepPath(done.sweep.name));
-        say({
-          text: done.created
-            ? `Submitted ${done.sweep.name}: ${plural(done.new_trials, "new trial")}${
-                done.shared_trials > 0 ? `, ${whole(done.shared_trials)} shared with other sweeps` : ""
-              }.`
-            : `${done.sweep.name} is already stored with the same content.`,
-        });
+        say({ text: submittedText(done) });
       } else {
         const expected = looked.extension!.stored;
         const done = await act("ExtendSweep", { file, expected, ...(owner ? { by: owner } : {}) });

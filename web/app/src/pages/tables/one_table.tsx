@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Fragment } from "preact";
+import { act, type Method } from "../../acting/act";
+import { ActionButton } from "../../acting/button";
+import { useCaller } from "../../acting/caller";
+import type { Said } from "../../acting/said";
 import { Loaded, Notice } from "../../components/notice";
 import { ColumnHead, TablePanel } from "../../components/table_panel";
 import { plain, plural, rowName, whole, withMinus } from "../../format";
 import type { PaperAgreement, PaperTable, SweepSummary, Table } from "../../generated/ablate";
 import { useResource } from "../../resource";
 import { Link, rowPath, sweepPath, useAddress, withQuery } from "../../router";
+import { retry } from "../sweeps/[name]/actions";
+import { SubmitTable } from "./submit_table";
 
 /** As the command line names it: "msf/table-1". */
 export const nameOf = (table: PaperTable): string => `${table.paper}/${table.table}`;
@@ -25,6 +31,7 @@ export function OneTable({ table }: { table: PaperTable }) {
           </Link>
         </span>
       </h2>
+      <SubmitTable table={table} name={name} />
       {table.stored.length > 1 && (
         <p class="switch" role="group" aria-label="Sweeps of this table">
           {table.stored.map((stored) => (
@@ -64,11 +71,28 @@ function NotStored({ table }: { table: PaperTable }) {
   );
 }
 
-/** What is missing, and the command that fills it. */
-function missingOf({ name, state, trials }: SweepSummary): { what: string; command: string }[] {
-  const found: { what: string; command: string }[] = [];
+interface Missing {
+  what: string;
+  command: string;
+  act?: { label: string; method: Method; run: () => Promise<Said | undefined> };
+}
+
+/** What is missing, and what fills it. */
+function missingOf({ name, state, trials }: SweepSummary): Missing[] {
+  const found: Missing[] = [];
   if (state === "SWEEP_STATE_PAUSED" && trials.queued > 0)
-    found.push({ what: `${plural(trials.queued, "trial")} paused`, command: `ablate resume ${name}` });
+    found.push({
+      what: `${plural(trials.queued, "trial")} paused`,
+      command: `ablate resume ${name}`,
+      act: {
+        label: "Resume",
+        method: "ResumeSweep",
+        run: async () => {
+          await act("ResumeSweep", { sweep: name });
+          return { text: `Resumed ${name}.` };
+        },
+      },
+    });
   else if (trials.queued + trials.running + trials.leased > 0)
     found.push({
       what: `${plural(trials.queued + trials.running + trials.leased, "trial")} running or queued`,
@@ -78,11 +102,13 @@ function missingOf({ name, state, trials }: SweepSummary): { what: string; comma
     found.push({
       what: `${plural(trials.failed + trials.held + trials.cancelled, "trial")} failed, held or cancelled`,
       command: `ablate retry ${name}`,
+      act: { label: "Retry", method: "RetrySweep", run: () => retry({ sweep: name }) },
     });
   if (trials.unfilled > 0)
     found.push({
       what: `${plural(trials.unfilled, "completed trial")} without a metric of the table`,
       command: `ablate retry ${name} --missing`,
+      act: { label: "Rerun", method: "RetrySweep", run: () => retry({ sweep: name, unfilled: true }) },
     });
   return found;
 }
@@ -92,6 +118,7 @@ function Stored({ table, sweep }: { table: PaperTable; sweep: SweepSummary }) {
     `/sweeps/${encodeURIComponent(sweep.name)}/table?count=1000&long_form=1`,
     (change) => change.sweep === sweep.name,
   );
+  const caller = useCaller();
   const missing = missingOf(sweep);
   return (
     <>
@@ -101,9 +128,12 @@ function Stored({ table, sweep }: { table: PaperTable; sweep: SweepSummary }) {
       </p>
       {missing.length > 0 && (
         <ul class="missing-list">
-          {missing.map(({ what, command }) => (
+          {missing.map(({ what, command, act: fill }) => (
             <li key={command}>
-              {what}: <code>{command}</code>
+              {what}: <code>{command}</code>{" "}
+              {fill && caller?.may.includes(fill.method) && (
+                <ActionButton quiet label={fill.label} name={`${fill.label} ${sweep.name}`} run={fill.run} />
+              )}
             </li>
           ))}
         </ul>

@@ -178,7 +178,15 @@ function SlotList({ worker }: { worker: WorkerSummary }) {
       </ul>
       {others.length > 0 && <RunLinks what="also here" runs={others} />}
       {parts.length > 0 && <RunLinks what="takes part in" runs={parts} />}
-      <div class="muted num">{whole(Math.round(100 * use(worker)))} % in use</div>
+      <div class="muted num">
+        {[
+          `${whole(Math.round(100 * use(worker)))} % in use`,
+          worker.gpu !== undefined && `GPU ${whole(Math.round(100 * Number(worker.gpu)))} %`,
+          worker.cpu_cores !== undefined && `CPU ${Number(worker.cpu_cores).toFixed(1)} cores`,
+        ]
+          .filter(Boolean)
+          .join(" · ")}
+      </div>
     </>
   );
 }
