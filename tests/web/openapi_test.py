@@ -138,6 +138,9 @@ class OpenApi(unittest.TestCase):
         for sweep in sweeps:
             ask("/api/v1/sweeps/{sweep}", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/provenance", sweep=sweep)
+            events = ask("/api/v1/sweeps/{sweep}/events", ("count", 5), sweep=sweep)
+            if events["next"]:
+                ask("/api/v1/sweeps/{sweep}/events", ("before", events["next"]), sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/text", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/tuning", sweep=sweep, status=409)
             ask("/api/v1/sweeps/{sweep}/table", sweep=sweep)
@@ -215,11 +218,11 @@ class OpenApi(unittest.TestCase):
     @unittest.skipUnless(schemathesis, "no schemathesis: deploy/setup.sh --tests installs it")
     def test_schemathesis_finds_nothing_else(self):
         with tempfile.TemporaryDirectory() as folder:
-            # what parameters have to do with each other (`after` and `first` of /sweeps, `from` and `to` of curves and resources), and the words of a
-            # search, no schema of one can say
+            # what parameters have to do with each other (`after` and `first` of /sweeps, `from` and `to` of curves and resources), the words of a
+            # search, and where an answer goes on, no schema of one can say
             (pathlib.Path(folder) / "schemathesis.toml").write_text("".join(
                 f'[[operations]]\ninclude-name = "GET /api/v1/{path}"\nchecks.positive_data_acceptance.enabled = false\n'
-                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/printed", "runs/{run}/resources")))
+                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/events", "sweeps/{sweep}/printed", "runs/{run}/resources")))
             # the stream has no end, and this dashboard has no scheduler that does anything
             done = subprocess.run([pathlib.Path(sys.executable).parent / "schemathesis", "run", self.dashboard.url + "/api", "--seed", "1", "--max-examples", "40",
                                    "--phases", "examples,coverage,fuzzing", "--exclude-path-regex", "/api/v1/(events|actions/.*)",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Loaded } from "../../../components/notice";
+import { Folded } from "../../../folded/folded";
 import { rowName } from "../../../format";
 import type { RunDetail } from "../../../generated/ablate";
 import type { Page } from "../../../page";
@@ -97,6 +98,8 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
         <h2 id="attempts">Attempts</h2>
         <Attempts attempts={detail.attempts} current={run} />
       </section>
+      <Folded title="Train it again">{({ TrainAgain }) => <TrainAgain detail={detail} />}</Folded>
+      <Folded title="Provenance">{({ RunProvenance }) => <RunProvenance detail={detail} />}</Folded>
     </>
   );
 }

@@ -8,6 +8,7 @@ import { countsText, TrialsBar } from "../../../components/progress";
 import { useOrder } from "../../../components/sort";
 import { State } from "../../../components/state";
 import { Tags } from "../../../components/tags";
+import { Folded } from "../../../folded/folded";
 import { between, duration, moment, plural } from "../../../format";
 import type { Cell, SweepDetail, Table, TableRow } from "../../../generated/ablate";
 import type { Page } from "../../../page";
@@ -23,7 +24,6 @@ import { Charts } from "./charts/section";
 import { Curves } from "./curves";
 import { Notes } from "./notes";
 import { FileSection } from "./file/section";
-import { ProvenanceSection } from "./provenance";
 import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
 import { useRows } from "./table/rows";
@@ -103,7 +103,9 @@ function SweepPage({ name }: { name: string }) {
             />
           </section>
           <FileSection sweep={detail.data} />
-          <ProvenanceSection sweep={name} />
+          <Folded title="Events">{({ Events }) => <Events key={name} sweep={name} />}</Folded>
+          <Folded title="Plan">{({ PlanAgain }) => <PlanAgain key={name} sweep={detail.data!} />}</Folded>
+          <Folded title="Provenance">{({ Provenance }) => <Provenance sweep={name} />}</Folded>
         </AfterPaint>
       )}
     </>

@@ -1,40 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useState } from "preact/hooks";
-import { Loaded } from "../../../components/notice";
-import { moment, plural } from "../../../format";
-import type { Provenance, ProvenanceResponse } from "../../../generated/ablate";
-import { useResource } from "../../../resource";
+import { Loaded } from "../components/notice";
+import { moment, plural } from "../format";
+import type { Provenance as From, ProvenanceResponse } from "../generated/ablate";
+import { useResource } from "../resource";
 
-/** Where the sweep comes from, read when it is unfolded. */
-export function ProvenanceSection({ sweep }: { sweep: string }) {
-  const [open, setOpen] = useState(false);
+/** Where a sweep comes from. */
+export function Provenance({ sweep }: { sweep: string }) {
   const from = useResource<ProvenanceResponse>(
-    open ? `/sweeps/${encodeURIComponent(sweep)}/provenance` : null,
+    `/sweeps/${encodeURIComponent(sweep)}/provenance`,
     (change) => change.sweep === sweep,
   );
   return (
-    <details class="source" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Provenance</summary>
-      {open && (
-        <Loaded of={from} what="The provenance" lines={3}>
-          {(data) =>
-            data.provenance.length === 0 ? (
-              <p class="muted">Nothing was recorded at submission.</p>
-            ) : (
-              <>
-                {data.provenance.map((each, i) => (
-                  <Origin key={i} from={each} />
-                ))}
-              </>
-            )
-          }
-        </Loaded>
-      )}
-    </details>
+    <Loaded of={from} what="The provenance" lines={3}>
+      {(data) =>
+        data.provenance.length === 0 ? (
+          <p class="muted">Nothing was recorded at submission.</p>
+        ) : (
+          <>
+            {data.provenance.map((each, i) => (
+              <Origin key={i} from={each} />
+            ))}
+          </>
+        )
+      }
+    </Loaded>
   );
 }
 
-function Origin({ from }: { from: Provenance }) {
+function Origin({ from }: { from: From }) {
   const git = from.git;
   return (
     <>
