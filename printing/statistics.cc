@@ -55,7 +55,7 @@ Grid cells_grid(const Table& table, int index, const RowNames& names, const Medi
     if (!cell.has_statistics()) continue;
     const CellStatistics& said = cell.statistics();
     const auto value = [&](double number) { return views::value_text(column, cell, number); };
-    const auto difference = [&](double number) { return views::difference_text(column, cell, number); };
+    const auto end = [&](double number) { return views::bound_text(column, cell, number); };
     const auto effect = [](double number) { return fmt::format("{:.2f}", number); };
     std::vector<std::string> line = names.short_cells(row.id());
     line.insert(
@@ -64,8 +64,8 @@ Grid cells_grid(const Table& table, int index, const RowNames& names, const Medi
          said.has_standard_error() ? value(cell.sd()) : kNothing,
          said.has_standard_error() ? value(said.standard_error()) : kNothing,
          interval_text(said.has_interval(), said.interval(), value),
-         said.has_difference() ? difference(said.difference()) : kNothing,
-         interval_text(said.has_difference_interval(), said.difference_interval(), difference),
+         said.has_difference() ? views::difference_text(column, cell, said.difference()) : kNothing,
+         interval_text(said.has_difference_interval(), said.difference_interval(), end),
          cell.has_p() ? p_text(cell.p()) : kNothing, cell.has_p() ? p_text(cell.p_corrected()) : kNothing,
          said.has_g() ? effect(said.g()) : kNothing,
          interval_text(said.has_g_interval(), said.g_interval(), effect),

@@ -37,13 +37,16 @@ class Printer {
   }
   double factor() const { return storage::unit_factor(unit_); }
   std::string text(double value) const { return storage::format_cell(value, {}, digits_, unit_); }
+  /// An end of an interval, with the sign that says on which side of zero it lies: "-0.00".
+  std::string bound_text(double value) const {
+    return (value < 0 ? "-" : value > 0 ? "+" : "") + text(std::abs(value));
+  }
   /// What is zero in these digits has no sign to tell: "±0.00".
   std::string signed_text(double value) const {
-    const std::string all = text(value);
-    const std::string digits = all.substr(all.starts_with('-') ? 1 : 0);
-    if (digits.find_first_of("123456789") == std::string::npos && digits.starts_with('0'))
+    const std::string digits = text(std::abs(value));
+    if (digits.starts_with('0') && digits.find_first_of("123456789") == std::string::npos)
       return "±" + digits;
-    return all.starts_with('-') ? all : "+" + all;
+    return bound_text(value);
   }
 
  private:
@@ -203,8 +206,8 @@ class Describer {
       if (numbers.difference) {
         write(*numbers.difference, *to_.mutable_difference_interval());
         to_.set_difference_interval_kind(std::string{kind_of_difference_interval(compare_)});
-        line += fmt::format(", 95 % interval {} to {} ({}{})", print_.signed_text(numbers.difference->low),
-                            print_.signed_text(numbers.difference->high), to_.difference_interval_kind(),
+        line += fmt::format(", 95 % interval {} to {} ({}{})", print_.bound_text(numbers.difference->low),
+                            print_.bound_text(numbers.difference->high), to_.difference_interval_kind(),
                             looks_ ? ", sequential" : "");
       }
       to_.add_lines(line);
@@ -249,6 +252,9 @@ std::string value_text(const v1::Column& column, const v1::Cell& cell, double va
 }
 std::string difference_text(const v1::Column& column, const v1::Cell& cell, double value) {
   return Printer{column, cell}.signed_text(value);
+}
+std::string bound_text(const v1::Column& column, const v1::Cell& cell, double value) {
+  return Printer{column, cell}.bound_text(value);
 }
 
 void add_statistics(const v1::Table& head, const v1::TableRow* baseline, v1::TableRow& row,

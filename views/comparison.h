@@ -48,8 +48,10 @@ void add_statistics(ablate::v1::Table& table);
 
 /// A number of a cell's statistics with the cell's digits, in the column's unit: "79.79".
 std::string value_text(const ablate::v1::Column& column, const ablate::v1::Cell& cell, double value);
-/// The same of a difference: "+1.24".
+/// The same of a difference: "+1.24", and "±0.00" of one that is zero in these digits.
 std::string difference_text(const ablate::v1::Column& column, const ablate::v1::Cell& cell, double value);
+/// The same of an end of its interval: "+1.24", and "-0.00" of one below zero.
+std::string bound_text(const ablate::v1::Column& column, const ablate::v1::Cell& cell, double value);
 
 /// `Table.paper_agreement` and `Table.factor_analyses`: a part of `compare_cells`.
 void add_analyses(ablate::v1::Table& table);

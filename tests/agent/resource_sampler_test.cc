@@ -72,7 +72,9 @@ TEST_F(ResourceSamplerTest, ARunIsSampledAsLongAsItIsWatched) {
     EXPECT_TRUE(samples[i].has_free_bytes());
     EXPECT_FALSE(samples[i].has_gpu()) << "it has none";
     EXPECT_FALSE(samples[i].has_data_of_ms()) << "it reports none";
-    if (i > 0) EXPECT_GT(samples[i].at_ms(), samples[i - 1].at_ms());
+    if (i > 0) {
+      EXPECT_GT(samples[i].at_ms(), samples[i - 1].at_ms());
+    }
   }
   EXPECT_NEAR(static_cast<double>(over), static_cast<double>(samples.back().at_ms()),
               5 + static_cast<double>(samples.size()))

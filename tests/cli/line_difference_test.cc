@@ -47,7 +47,9 @@ std::string patched(const std::string& before, const ablate::v1::SweepDifference
       }
       sign = line.at(0);
       const std::string text = line.substr(1);
-      if (sign != '+') EXPECT_EQ(old.at(at++).substr(0, text.size()), text);
+      if (sign != '+') {
+        EXPECT_EQ(old.at(at++).substr(0, text.size()), text);
+      }
       if (sign != '-') after += text + "\n";
     }
   }

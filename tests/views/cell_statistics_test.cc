@@ -184,6 +184,9 @@ TEST(CellStatisticsTest, WhatRoundsToZeroHasNoSign) {
   for (const int row : {1, 2, 3})
     EXPECT_THAT(said_of(table, row).lines(1), HasSubstr("difference to row a: ±0.00")) << row;
   EXPECT_THAT(said_of(table, 4).lines(1), HasSubstr("difference to row a: -0.01"));
+  v1::Cell cell;
+  EXPECT_EQ(bound_text(table.columns(0), cell, -0.001), "-0.00") << "an end of an interval lies below zero";
+  EXPECT_EQ(bound_text(table.columns(0), cell, 0.001), "+0.00");
 }
 
 TEST(PaperAgreementTest, ComparesOrdersAndSigns) {

@@ -61,6 +61,26 @@ TEST(Encoding, TextIsCompressedWhereItIsTakenAndLongEnough) {
   }
 }
 
+TEST(Encoding, TheFormInBrotliThatIsThereIsSentToWhoTakesIt) {
+  const Answer file{.body = long_text(), .headers = {{"ETag", "\"tag\""}}, .brotli = "compressed"};
+  for (const char* accept : {"gzip, deflate, br, zstd", "br"}) {
+    Answer answer = file;
+    encode(answer, taken_by(accept, ""));
+    EXPECT_EQ(answer.body, "compressed") << accept;
+    EXPECT_EQ(header(answer, "Content-Encoding"), "br");
+    EXPECT_EQ(header(answer, "ETag"), "W/\"tag\"");
+    EXPECT_EQ(header(answer, "Vary"), "Accept-Encoding");
+  }
+  Answer other = file, known = file, plain = file;
+  encode(other, taken_by("gzip, br;q=0", ""));
+  EXPECT_EQ(gunzip(other.body, 1 << 20), long_text());
+  encode(known, taken_by("br", "W/\"tag\""));
+  EXPECT_EQ(known.status, 304);
+  EXPECT_EQ(header(known, "ETag"), "W/\"tag\"");
+  encode(plain, taken_by("", ""));
+  EXPECT_EQ(plain.body, long_text());
+}
+
 TEST(Encoding, WhatTheClientHasIsNotSentAgain) {
   Answer first{.body = long_text()}, compressed{.body = long_text()};
   encode(first, {});

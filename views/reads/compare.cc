@@ -104,18 +104,18 @@ void add_numbers(v1::ComparedMetric& metric, const v1::Column& column, const pro
     if (metric.why().empty()) metric.set_why("the values are too large for a mean");
     return;
   }
-  const auto text = [&](double value) { return difference_text(column, metric.b(), value); };
+  const auto end = [&](double value) { return bound_text(column, metric.b(), value); };
   const Compared of{b, a, compare.test};
   const bool is_paired = compare.test == protocol::Test::kPaired;
   const auto difference = statistics::difference_to_baseline(
       of.row, of.baseline, is_paired ? statistics::Pairing::kBySeed : statistics::Pairing::kNone);
   if (difference && std::isfinite(difference->value)) {
     metric.set_difference(difference->value);
-    metric.set_difference_text(text(difference->value));
+    metric.set_difference_text(difference_text(column, metric.b(), difference->value));
     if (difference->interval) {
       write(*difference->interval, *metric.mutable_interval());
       metric.set_interval_text(
-          fmt::format("{} to {}", text(difference->interval->low), text(difference->interval->high)));
+          fmt::format("{} to {}", end(difference->interval->low), end(difference->interval->high)));
     }
   }
   if (!metric.why().empty() || !is_tested) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Answer {
   std::string body;
   std::string cache = "no-store";  ///< Cache-Control
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string_view brotli{};  ///< `body` in Brotli, where it is there already; it outlives the answer
 };
 
 /// "NOT_FOUND", as gRPC calls it.

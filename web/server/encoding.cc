@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/gzip.h"
 #include "base/sha256.h"
@@ -37,30 +38,25 @@ void for_each_item(std::string_view list, Work work) {
   }
 }
 
-bool takes_gzip(std::string_view accept) {
-  bool any = false, named = false, wanted = false;
-  for_each_item(accept, [&](std::string_view item) {
-    const auto semicolon = std::min(item.find(';'), item.size());
-    const auto coding = trimmed(item.substr(0, semicolon));
-    const bool is = is_wanted(item.substr(semicolon));
-    if (coding == "gzip" || coding == "x-gzip") named = true, wanted = is;
-    if (coding == "*") any = is;
-  });
-  return named ? wanted : any;
-}
-
-/// Whether a list such as A-IM's has the name with a weight above 0.
-bool is_listed(std::string_view name, std::string_view list) {
-  bool listed = false;
+/// Whether a list such as Accept-Encoding has the name with a weight above 0; nothing: it has no such name.
+std::optional<bool> wanted_in(std::string_view list, std::string_view name) {
+  std::optional<bool> wanted;
   for_each_item(list, [&](std::string_view item) {
     const auto semicolon = std::min(item.find(';'), item.size());
-    if (trimmed(item.substr(0, semicolon)) == name) listed = is_wanted(item.substr(semicolon));
+    if (trimmed(item.substr(0, semicolon)) == name) wanted = is_wanted(item.substr(semicolon));
   });
-  return listed;
+  return wanted;
+}
+
+/// Whether a client takes content in a coding.
+bool takes(std::string_view accept, std::string_view coding, std::string_view old_name = {}) {
+  if (const auto wanted = wanted_in(accept, coding)) return *wanted;
+  if (const auto wanted = old_name.empty() ? std::nullopt : wanted_in(accept, old_name)) return *wanted;
+  return wanted_in(accept, "*").value_or(false);
 }
 
 bool is_text(std::string_view type) {
-  return type.starts_with("text/") || type.starts_with("application/json") ||
+  return type.starts_with("text/") || type.starts_with("application/json") || type == "application/yaml" ||
          type.starts_with("application/manifest+json") || type.starts_with("image/svg+xml");
 }
 
@@ -68,10 +64,12 @@ bool is_worth_compressing(const Answer& answer) {
   return is_text(answer.type) && answer.body.size() >= kWorthIt;
 }
 
-/// Says that the same answer has another form.
-void tell_of_compression(Answer& answer, const Taken& taken) {
+bool sends_brotli(const Answer& answer, const Taken& taken) { return taken.brotli && !answer.brotli.empty(); }
+
+/// Says that the same answer has another form. `coded`: that is the one to be sent.
+void tell_of_compression(Answer& answer, bool coded) {
   for (auto& [name, value] : answer.headers)
-    if (name == "ETag" && taken.gzip) value = "W/" + value;
+    if (name == "ETag" && coded) value = "W/" + value;
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
@@ -86,7 +84,7 @@ void mark(Answer& answer, const Taken& taken) {
     if (answer.cache == "no-store") answer.cache = "private, no-cache";
   }
   if (taken.etags == "*" || taken.etags.find(etag->second) != std::string::npos) {
-    if (is_worth_compressing(answer)) tell_of_compression(answer, taken);
+    if (is_worth_compressing(answer)) tell_of_compression(answer, taken.gzip || sends_brotli(answer, taken));
     answer.status = 304;
     answer.body.clear();
   }
@@ -94,18 +92,20 @@ void mark(Answer& answer, const Taken& taken) {
 
 void compress(Answer& answer, const Taken& taken) {
   if ((answer.status != 200 && answer.status != 226) || !is_worth_compressing(answer)) return;
-  tell_of_compression(answer, taken);
-  if (!taken.gzip) return;
-  answer.body = gzip(answer.body, kQuick);
-  answer.headers.emplace_back("Content-Encoding", "gzip");
+  const bool brotli = sends_brotli(answer, taken);
+  tell_of_compression(answer, taken.gzip || brotli);
+  if (!taken.gzip && !brotli) return;
+  answer.body = brotli ? std::string{answer.brotli} : gzip(answer.body, kQuick);
+  answer.headers.emplace_back("Content-Encoding", brotli ? "br" : "gzip");
 }
 
 }  // namespace
 
 Taken taken_by(std::string_view accept_encoding, std::string_view if_none_match, std::string_view a_im) {
-  return {.gzip = takes_gzip(accept_encoding),
+  return {.gzip = takes(accept_encoding, "gzip", "x-gzip"),
+          .brotli = takes(accept_encoding, "br"),
           .etags = std::string{if_none_match},
-          .patch = is_listed("json-patch", a_im)};
+          .patch = wanted_in(a_im, "json-patch").value_or(false)};
 }
 
 std::vector<std::string_view> tags_in(std::string_view if_none_match) {

@@ -318,7 +318,7 @@ net::awaitable<std::optional<Answer>> answer(const Request& request, Target targ
     Answer found = static_answer(embedded_app(), target,
                                  request[http::field::accept].find("text/html") != std::string_view::npos,
                                  site.hub.place());
-    encode(found, taken);  // a hundred kilobytes, once for each browser and release
+    encode(found, taken);  // what is large is there in Brotli, and kept by browsers until the next release
     co_return found;
   }
   using namespace net::experimental::awaitable_operators;

@@ -77,7 +77,8 @@ Answer static_answer(const App& app, const Target& target, bool wants_page, std:
       .type = std::string{type_of(file->path)},
       .body = std::string{file->data},
       .cache = file->path.starts_with("assets/") ? "public, max-age=31536000, immutable" : "no-cache",
-      .headers = {{"ETag", std::string{file->etag}}}};
+      .headers = {{"ETag", std::string{file->etag}}},
+      .brotli = file->brotli};
 }
 
 }  // namespace abl::web

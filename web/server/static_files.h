@@ -13,7 +13,8 @@ namespace abl::web {
 struct EmbeddedFile {
   std::string_view path;  ///< "index.html", "assets/index-1a2b3c.js"
   std::string_view data;
-  std::string_view etag;  ///< quoted SHA-256
+  std::string_view etag;      ///< quoted SHA-256
+  std::string_view brotli{};  ///< `data` in Brotli (RFC 7932), where the build has made that
 };
 
 /// The app, kept in the binary.

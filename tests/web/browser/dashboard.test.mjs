@@ -534,6 +534,8 @@ describe("the dashboard", { skip: missing() }, () => {
           .map(({ pathname, search }) => pathname + search)
           .filter((read) => !/^\/api\/v1\/(events|whoami)/.test(read));
       await page.goto(dashboard.at(path).href);
+      // it reads at once, for it has been told where the events stand
+      assert.match(await page.locator("meta[name=ablate-place]").getAttribute("content"), /^[0-9a-f]{8}-\d+$/);
       await page.getByText("Live", { exact: true }).waitFor();
       await settles(async () => assert.notEqual(reads().length, 0));
       await page.waitForFunction(() => !document.querySelector(".skeleton"));

@@ -194,6 +194,18 @@ describe("the ablation table", { skip: missing() }, () => {
         await page.waitForURL(/row=r4321/);
         assert.equal(new URL(page.url()).searchParams.get("first"), "4200", "its trials are of that part");
         await page.locator("table.trials tbody tr").filter({ hasText: "r4321" }).waitFor();
+        await page.getByRole("link", { name: "Show all rows, not only r4321" }).first().click();
+        const trials = page.locator("table.trials");
+        await settles(async () => assert.ok(Number(await trials.getAttribute("aria-rowcount")) > 200));
+        assert.ok((await trials.locator("tbody tr").count()) < 80, "those in sight are drawn");
+        const last = trials.locator("tbody tr:not(.gap)").last();
+        await trials.evaluate((table) => table.parentElement.scrollTo(0, 1e9));
+        await settles(async () =>
+          assert.equal(await last.getAttribute("aria-rowindex"), await trials.getAttribute("aria-rowcount")),
+        );
+        const cancel = last.getByRole("button", { name: /^Cancel/ });
+        await cancel.click();
+        await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
         await page.getByRole("link", { name: "1 queued of r4321" }).click();
         await page.waitForURL(/row=r4321&.*state=queued.*#trials$/);
         await page.locator("table.trials tbody tr").filter({ hasText: "r4321" }).waitFor();

@@ -335,6 +335,9 @@ interface Stroke {
   dash: number[];
 }
 
+/** "#0072b2", without the two digits of transparency. */
+const isOpaque = (color: string): boolean => color.length === "#rrggbb".length;
+
 /** Lines and bands on the canvas of a chart. */
 class Pen {
   private readonly from: number;
@@ -371,7 +374,9 @@ class Pen {
     ctx.lineJoin = "bevel";
     ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
     ctx.beginPath();
-    const columns = new Columns(ctx, width * devicePixelRatio, dash.length === 0);
+    // bars of what is transparent would show where they overlap, but those that are no wider than a column do not
+    const overlaps = isOpaque(stroke) || ctx.lineWidth < 1.25;
+    const columns = new Columns(ctx, isOpaque(stroke) ? ctx.lineWidth : 1, dash.length === 0 && overlaps);
     let before = false;
     for (let i = first; i < end; ++i) {
       const here = this.has(x[i]!, values[i]);

@@ -57,8 +57,8 @@ export function runOnChange(
       again = false;
       await live.ready();
       if (abort.signal.aborted) return;
-      const { follows } = live.state;
-      stands = follows;
+      const { follows, kind } = live.state;
+      stands = follows && kind !== "lost"; // what is read of a server that is lost may fail after it is back
       stands = (await work(abort.signal)) && follows;
       await pause.over();
     }

@@ -39,7 +39,8 @@ export function withQuery(changes: Record<string, string | string[] | null>, has
     query.delete(name);
     for (const one of value === null ? [] : [value].flat()) query.append(name, one);
   }
-  return `${location.pathname}${query.size > 0 ? `?${query}` : ""}${hash}`;
+  const text = query.toString();
+  return `${location.pathname}${text && `?${text}`}${hash}`;
 }
 
 interface LinkProps {

@@ -21,5 +21,5 @@ export function AfterPaint({ children }: { children: ComponentChildren }) {
       cancelAnimationFrame(frame);
     };
   }, []);
-  return isPainted ? <>{children}</> : null;
+  return isPainted ? <>{children}</> : <span class="skeleton unseen" />;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren, RefObject, VNode } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Gap, kMostDrawn, useWindow } from "./window";
 
 /** Tells panels and what is in them when their size changes. */
@@ -101,9 +101,24 @@ interface LongProps extends Pick<TableProps, "caption" | "class" | "head"> {
   line: (place: number, index: number | undefined) => VNode;
 }
 
-/** A table of lines that may be many: of more than kMostDrawn those in sight are drawn, each as high as one line of text. */
-export function LongTable({ count, line, ...props }: LongProps) {
+/**
+ * A table of lines that may be many: of more than kMostDrawn those in sight are drawn, each as high as one line of text. While a dialog of
+ * one of them is open, none moves: the dialog would go with its line.
+ */
+export function LongTable(props: LongProps) {
   const box = useRef<HTMLDivElement>(null);
+  const [, setClosed] = useState(0);
+  useLayoutEffect(() => {
+    const closed = (): void => setClosed((times) => times + 1);
+    box.current!.addEventListener("close", closed, true);
+    return () => box.current?.removeEventListener("close", closed, true);
+  }, []);
+  const shown = useRef(props);
+  if (!box.current?.querySelector("dialog[open]")) shown.current = props;
+  return <Lines {...shown.current} box={box} />;
+}
+
+function Lines({ count, line, box, ...props }: LongProps & { box: RefObject<HTMLDivElement | null> }) {
   const { from, to } = useWindow(box, count);
   const isLong = count > kMostDrawn;
   const drawn = useMemo(() => new Map<number, VNode>(), [line, isLong]);

@@ -11,7 +11,11 @@ class Coverage {
   calls = 0;
   private at: Point = [0, 0];
 
-  constructor(width: number) {
+  /** `wide`: the line, of which the middle is looked at. */
+  constructor(
+    width: number,
+    private readonly wide: number,
+  ) {
     this.low = new Array<number>(width).fill(Infinity);
     this.high = new Array<number>(width).fill(-Infinity);
   }
@@ -35,8 +39,8 @@ class Coverage {
   }
   fillRect(left: number, top: number, width: number, height: number): void {
     ++this.calls;
-    expect(width).toBe(1);
-    this.cover(left, top, top + height);
+    expect(width).toBe(Math.max(1, this.wide));
+    this.cover(Math.floor(left + width / 2), top + this.wide / 2, top + height - this.wide / 2);
   }
   private cover(column: number, ...tops: number[]): void {
     this.low[column] = Math.min(this.low[column]!, ...tops);
@@ -46,9 +50,9 @@ class Coverage {
 
 const kWidth = 200;
 
-function compare(points: Point[], isWhole: boolean): Coverage {
-  const [plain, drawn] = [new Coverage(kWidth), new Coverage(kWidth)];
-  const columns = new Columns(drawn, 0, isWhole);
+function compare(points: Point[], asBars: boolean, wide = 1.6): Coverage {
+  const [plain, drawn] = [new Coverage(kWidth, wide), new Coverage(kWidth, wide)];
+  const columns = new Columns(drawn, wide, asBars);
   for (const [i, [left, top]] of points.entries()) {
     if (i === 0) (plain.moveTo(left, top), columns.moveTo(left, top));
     else (plain.lineTo(left, top), columns.lineTo(left, top));
@@ -81,22 +85,22 @@ test("a line has its extremes in each column of pixels, and no gaps", () => {
   const chance = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
   const made = (count: number, top: (share: number) => number): Point[] =>
     Array.from({ length: count }, (_, i) => [(i * (kWidth - 1)) / count, top(i / count)]);
-  for (const isWhole of [true, false])
+  for (const asBars of [true, false])
     for (const count of [20, 150, 250, 450, 1000, 5000]) {
       compare(
         made(count, () => 300 * chance()),
-        isWhole,
+        asBars,
       );
       const lefts = Array.from({ length: count }, () => (kWidth - 1) * chance()).sort((a, b) => a - b);
       const crowded = lefts.map((left): Point => [left, 300 * chance()]);
-      compare(crowded, isWhole);
+      for (const wide of [0.8, 1.6, 6.75]) compare(crowded, asBars, wide);
       compare(
         made(count, (share) => 100 + 80 * Math.sin(20 * share)),
-        isWhole,
+        asBars,
       );
       compare(
         made(count, (share) => 200 * share + (chance() < 0.1 ? 90 : 2) * chance()),
-        isWhole,
+        asBars,
       );
     }
 });

@@ -7,8 +7,8 @@ type Canvas = Pick<CanvasRenderingContext2D, "moveTo" | "lineTo" | "fillRect">;
 
 /**
  * A line through many points. Those in one column of pixels become its lowest, its highest and its last: it looks the same, and what it
- * costs is bound by the width of the chart. Where a whole line goes up and down within columns, these are bars: to stroke such a line
- * takes fifty times as long.
+ * costs is bound by the width of the chart. Where it goes up and down within columns these may be bars as wide as the line: to stroke
+ * that takes fifty times as long.
  */
 export class Columns {
   private column = NaN;
@@ -17,11 +17,11 @@ export class Columns {
   private last = 0;
   private count = 0;
 
-  /** `width`: of the line, in pixels. */
+  /** `width`: of the line, in pixels. `asBars`: it has no dashes, and may overlap itself. */
   constructor(
     private readonly ctx: Canvas,
     private readonly width: number,
-    private readonly isWhole: boolean,
+    private readonly asBars: boolean,
   ) {}
 
   moveTo(left: number, top: number): void {
@@ -50,13 +50,14 @@ export class Columns {
   end(): void {
     const { ctx, column, low, high, last, width } = this;
     if (this.isBar()) {
-      ctx.fillRect(column, low - width / 2, 1, high - low + width);
+      const wide = Math.max(1, width);
+      ctx.fillRect(column + 0.5 - wide / 2, low - width / 2, wide, high - low + width);
       ctx.moveTo(column + 0.5, last);
     } else if (this.count > 1) for (const top of [low, high, last]) ctx.lineTo(column + 0.5, top);
     this.count = 0;
   }
   private isBar(): boolean {
-    return this.isWhole && this.count > 2 && this.high - this.low > kSteep;
+    return this.asBars && this.count > 2 && this.high - this.low > kSteep;
   }
   private reach(top: number): void {
     this.low = Math.min(this.low, top);

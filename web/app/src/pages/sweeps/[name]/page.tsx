@@ -259,7 +259,10 @@ function RowChip({ row }: { row: string }) {
   return (
     <span class="chip">
       row {row}
-      <Link href={withQuery({ row: null, column: null })} aria-label={`Show all rows, not only ${row}`}>
+      <Link
+        href={withQuery({ row: null, column: null, state: null })}
+        aria-label={`Show all rows, not only ${row}`}
+      >
         ×
       </Link>
     </span>

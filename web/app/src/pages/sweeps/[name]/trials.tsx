@@ -140,6 +140,27 @@ export function Trials({
   );
 }
 
+/** `cut`: to one line, whole where the pointer or the focus is on it. */
+function Why({ texts, cut }: { texts: string[]; cut: boolean }) {
+  if (cut && texts.length > 0) {
+    const text = texts.join("; ");
+    return (
+      <div class="why" title={text} tabIndex={0}>
+        {text}
+      </div>
+    );
+  }
+  return (
+    <>
+      {texts.map((text) => (
+        <div key={text} class="why">
+          {text}
+        </div>
+      ))}
+    </>
+  );
+}
+
 /** Why it waits, failed, or has results that are not what they seem. */
 function whyTexts(trial: TrialSummary): string[] {
   return [
@@ -181,11 +202,7 @@ function TrialRow({ trial, metric, sweep, index }: RowProps) {
             shared
           </span>
         )}
-        {whyTexts(trial).map((text) => (
-          <div key={text} class="why" title={text}>
-            {text}
-          </div>
-        ))}
+        <Why texts={whyTexts(trial)} cut={index !== undefined} />
       </td>
       <td>
         <StepsBar step={trial.step} total={trial.total_steps} />

@@ -217,7 +217,7 @@ function ValueRow(props: LineProps & { row: TableRow }) {
   const ofRow = [...ids].flatMap((id) => trials?.get(id) ?? []);
   const isLit = useLit(ids);
   const isChosen = chosen.size > 0 && [...ids].some((id) => chosen.has(id));
-  const others = { row: row.id === selected ? null : row.id, column: null };
+  const others = { row: row.id === selected ? null : row.id, column: null, state: null };
   return (
     <tr
       class={[
