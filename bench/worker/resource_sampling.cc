@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs a worker to look at what its runs take of the machine.
 //   build/bench/resource_sampling [PROCESSES [LOOKS]]      (4, 50)
-// 1, 10 and 100 runs of a program with PROCESSES children, as a trainer has loaders of data; of each number of
-// runs the processor time of a look at all of them, medians with the lowest and highest of the looks, and the
-// share of a core that it is where runs are looked at every two seconds. Nothing is asserted.
+// 1, 10 and 100 runs of a program with PROCESSES children, as a trainer has loaders of data; of each number
+// of runs the processor time of a look at all of them, medians with the lowest and highest of the looks, and
+// the share of a core that it is where runs are looked at every two seconds. Nothing is asserted.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -77,8 +77,8 @@ void measure(int runs, int children, int looks) {
   std::ranges::sort(times);
   const double median = times[times.size() / 2];
   const double seconds = static_cast<double>(agent::ResourceSampler::kShortest.count()) / 1e3;
-  fmt::print("{:>4} runs, {:>4} processes   {:>7.2f} ms a look ({:.2f} to {:.2f})   {:>6.3f} % of a core\n", seen,
-             static_cast<int>(seen) * (1 + children), median, times.front(), times.back(),
+  fmt::print("{:>4} runs, {:>4} processes   {:>7.2f} ms a look ({:.2f} to {:.2f})   {:>6.3f} % of a core\n",
+             seen, static_cast<int>(seen) * (1 + children), median, times.front(), times.back(),
              median / 10 / seconds);
 }
 

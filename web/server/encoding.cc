@@ -42,7 +42,7 @@ void for_each_item(std::string_view list, Work work) {
 std::optional<bool> wanted_in(std::string_view list, std::string_view name) {
   std::optional<bool> wanted;
   for_each_item(list, [&](std::string_view item) {
-    const auto semicolon = std::min(item.find(';'), item.size());
+    const auto semicolon = static_cast<std::size_t>(std::ranges::find(item, ';') - item.begin());
     if (trimmed(item.substr(0, semicolon)) == name) wanted = is_wanted(item.substr(semicolon));
   });
   return wanted;

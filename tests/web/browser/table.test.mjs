@@ -203,9 +203,6 @@ describe("the ablation table", { skip: missing() }, () => {
         await settles(async () =>
           assert.equal(await last.getAttribute("aria-rowindex"), await trials.getAttribute("aria-rowcount")),
         );
-        const cancel = last.getByRole("button", { name: /^Cancel/ });
-        await cancel.click();
-        await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
         await page.getByRole("link", { name: "1 queued of r4321" }).click();
         await page.waitForURL(/row=r4321&.*state=queued.*#trials$/);
         await page.locator("table.trials tbody tr").filter({ hasText: "r4321" }).waitFor();
