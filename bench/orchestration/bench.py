@@ -31,6 +31,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 
 import dashboard
 import stores
@@ -156,6 +157,10 @@ def main():
         except KeyboardInterrupt:
             code, after = 130, before
             figures.remark("interrupted: what was measured until then")
+        except Exception as error:  # an hour of figures is not thrown away
+            traceback.print_exc()
+            code, after = 1, before
+            figures.remark(f"{part} ended: {error!r}: what was measured until then")
         moments[part] = {"before": before, "after": after}
         if not options.json and figures.parts(part):
             tables = "\n".join(map(figures.table, figures.parts(part)))

@@ -106,7 +106,11 @@ async function until(page, of, rows, act, settled = "() => true") {
   ).jsonValue();
 }
 
-const kAllRead = `() => ![...document.querySelectorAll("[role=status]")].some(({ textContent }) => textContent.startsWith("Reading rows"))`;
+/** As a function: the page's policy lets no text be run. */
+const allRead = () =>
+  ![...document.querySelectorAll("[role=status]")].some(({ textContent }) =>
+    textContent.startsWith("Reading rows"),
+  );
 
 /** Sorting, finding and brushing in the table of a sweep. */
 async function handle(browser, { url, sweep, repetitions }) {
@@ -124,14 +128,14 @@ async function handle(browser, { url, sweep, repetitions }) {
   await open("");
   say("first sort: rows in sight", "ms", await until(page, "click", rows, sort));
   const begun = Date.now();
-  await page.waitForFunction(`(${kAllRead})()`, undefined, { timeout: patience });
+  await page.waitForFunction(allRead, undefined, { timeout: patience });
   say("  first sort: then all rows are read", "ms", Date.now() - begun);
   for (let i = 0; i < repetitions; ++i) {
     say("sort", "ms", await until(page, "click", rows, sort));
     await sleep(200);
   }
   await open("chart=bars&parts=sd,n,delta,interval");
-  await page.waitForFunction(`(${kAllRead})()`, undefined, { timeout: patience });
+  await page.waitForFunction(allRead, undefined, { timeout: patience });
   await page.locator("section[aria-labelledby=charts] figure").first().waitFor();
   await sleep(1500);
   for (let i = 0; i < repetitions; ++i) {
@@ -152,7 +156,7 @@ async function handle(browser, { url, sweep, repetitions }) {
   await open("chart=scatter&chart-x=i&chart-y=acc");
   const plot = page.getByRole("img", { name: /^Scatter of/ });
   await plot.waitFor();
-  await page.waitForFunction(`(${kAllRead})()`, undefined, { timeout: patience });
+  await page.waitForFunction(allRead, undefined, { timeout: patience });
   await sleep(500);
   for (let i = 0; i < repetitions; ++i) {
     await plot.scrollIntoViewIfNeeded();

@@ -87,7 +87,10 @@ def page_of(sweep):
 def reads_of(tab, store, sweep):
     """All reads of all pages by name: the path of each, or the action and its request."""
     detail, table = page_of(sweep)
-    runs = [run["id"] for run in tab.json(f"runs?sweep={sweep}&limit=1000")["runs"] if run["state"] == "RUN_STATE_COMPLETED"]
+    runs, before = [], 0
+    while len(runs) < 200 and (listed := tab.json(f"runs?sweep={sweep}&limit=1000&before={before}")["runs"]):  # the newest have failed
+        runs += [run["id"] for run in listed if run["state"] == "RUN_STATE_COMPLETED"]
+        before = listed[-1]["id"]
     rows, steps = tab.json(table)["left_out"] + ROWS, store.points // 2
     middle = f"first={rows // 2}&count={ROWS}"
     curves = {many: "&".join(f"run={run}" for run in runs[:many]) for many in (1, 20, 200)}
