@@ -90,8 +90,8 @@ std::string at_scale(const WholeFile& sweep, const std::filesystem::path& file, 
   const auto scales = scales_beside(file);
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(file, unknown) || !std::filesystem::is_regular_file(scales, unknown))
-    throw Error{Code::kNotFound, fmt::format("--scale {}: {} has no scales; expected a file {} of them",
-                                             scale, sweep.path, scales.string())};
+    throw Error{Code::kNotFound, fmt::format("scale '{}': {} has no scales: {} does not exist", scale,
+                                             sweep.path, scales.string())};
   return with_scale(sweep.text, sweep.path, read_file(scales), scales.string(), scale, seeds > 0);
 }
 

@@ -156,11 +156,11 @@ def main():
             after = moment(options.work)
         except KeyboardInterrupt:
             code, after = 130, before
-            figures.remark("interrupted: what was measured until then")
+            figures.remark("interrupted; the figures above are those from before")
         except Exception as error:  # an hour of figures is not thrown away
             traceback.print_exc()
             code, after = 1, before
-            figures.remark(f"{part} ended: {error!r}: what was measured until then")
+            figures.remark(f"{part} failed ({error!r}); the figures above are those from before")
         moments[part] = {"before": before, "after": after}
         if not options.json and figures.parts(part):
             tables = "\n".join(map(figures.table, figures.parts(part)))

@@ -36,7 +36,8 @@ std::string read_notes(const std::string& file) {
     throw Error{Code::kNotFound, fmt::format("cannot read {}: {}", name, std::strerror(errno))};
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMost)
-    throw Error{Code::kInvalidArgument, fmt::format("{}: notes are longer than {} bytes", name, kMost)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: too long; notes may have up to {} bytes", name, kMost)};
   if (valid_utf8(text) != text) throw Error{Code::kInvalidArgument, name + ": not UTF-8 text"};
   return text;
 }

@@ -13,8 +13,7 @@
 #include "sweeps/paper_sweeps.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/whole_file.h"
-#include "tests/storage/fixtures.h"
-#include "views/read.h"
+#include "tests/views/reads_fixture.h"
 
 namespace abl::views {
 namespace {
@@ -28,18 +27,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class PagesTest : public storage::StoreTest {
+class PagesTest : public ReadsTest {
  protected:
-  json ask(std::string_view path, std::vector<std::pair<std::string, std::string>> parameters = {},
-           const std::string& name = {}) {
-    for (const Read* read : all_reads()) {
-      if (read->path != path) continue;
-      const Query query{.name = name, .parameters = std::move(parameters), .declared = read->parameters};
-      query.check();
-      return json::parse(read->answer(query, {db, tables_}));
-    }
-    throw Error{Code::kNotFound, "no read " + std::string{path}};
-  }
   std::vector<std::string> names(const json& list, const char* key = "name") {
     std::vector<std::string> all;
     for (const auto& each : list) all.push_back(each.at(key));
@@ -65,9 +54,6 @@ class PagesTest : public storage::StoreTest {
     db.execute("UPDATE trial SET max_retries = 0 WHERE id = " + std::to_string(trial));
     ASSERT_EQ(end(run(trial), RunState::kFailed, reason), storage::TrialState::kFailed);
   }
-
- private:
-  TableCache tables_{folder / "results.db"};
 };
 
 TEST_F(PagesTest, EveryPageOfAnEmptyStoreIsEmpty) {

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "storage/token_store.h"
-#include "tests/storage/fixtures.h"
-#include "views/read.h"
+#include "tests/views/reads_fixture.h"
 
 namespace abl::views {
 namespace {
@@ -20,16 +19,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class SweepEventsTest : public storage::StoreTest {
+class SweepEventsTest : public ReadsTest {
  protected:
   json ask(const std::string& sweep, std::vector<std::pair<std::string, std::string>> parameters = {}) {
-    for (const Read* read : all_reads()) {
-      if (read->path != "sweeps/*/events") continue;
-      const Query query{.name = sweep, .parameters = std::move(parameters), .declared = read->parameters};
-      query.check();
-      return json::parse(read->answer(query, {db, tables_}));
-    }
-    throw Error{Code::kNotFound, "no such read"};
+    return ReadsTest::ask("sweeps/*/events", std::move(parameters), sweep);
   }
   /// "Submit by ann", "completed a 0 run 1".
   static std::vector<std::string> words(const json& answer) {
@@ -73,9 +66,6 @@ class SweepEventsTest : public storage::StoreTest {
                                   .target = target,
                                   .outcome = outcome});
   }
-
- private:
-  TableCache tables_{folder / "results.db"};
 };
 
 TEST_F(SweepEventsTest, OfASweepThatWaitsThereIsItsSubmission) {

@@ -135,10 +135,10 @@ std::string why_none(const storage::RunRecord& run, const storage::TrialRecord& 
   if (trial.command_json == storage::kImportedCommand) return "its results were imported";
   if (!run.started && run.ended) return "its program was never started";
   if (!run.started) return "its program has not started yet";
-  if (!run.ended) return "the first sample is taken a few seconds after the start";
+  if (!run.ended) return "the first sample is taken a few seconds after the run starts";
   if (const auto took = run.took.value_or(std::chrono::floor<Milliseconds>(*run.ended - *run.started));
       took < 2 * kFirst)
-    return "the run ended before its first sample, which is taken a few seconds after the start";
+    return "the run ended before its first sample, a few seconds after it started";
   return "its worker sent no samples: it is an older release, or cannot read /proc";
 }
 

@@ -56,8 +56,8 @@ void add_results(v1::KeptPlace& place) {
   add_kept(place, "Metric points",
            fmt::format(
                "All of the first {} of a run (about 160 MB). Beyond that, a metric with more than {} points "
-               "keeps one point in 4, then in 16, in 64 and so on, up to the end of its curve. Tables and "
-               "summaries are computed from all points.",
+               "keeps one point in 4, then in 16, in 64 and so on, up to the end of its curve. All points "
+               "count in tables and summaries.",
                grouped(storage::kWholeRun), grouped(storage::kWholeMetric)));
   add_kept(
       place, "Logs of runs",
@@ -72,28 +72,28 @@ void add_results(v1::KeptPlace& place) {
   add_kept(
       place, "Steps of trials",
       fmt::format(
-          "The newest {} state changes of trials (queued, leased, ended). Time lines are drawn from them.",
+          "The newest {} state changes of trials (queued, leased, ended), from which time lines are drawn.",
           grouped(TrialStore::kMostTransitions)));
-  add_kept(place, "Provenance",
-           fmt::format(
-               "The commit, diff and packages of a submission and of its extensions, {} of a sweep; beyond, "
-               "the newest takes the place of the last.",
-               storage::ProvenanceStore::kMost));
+  add_kept(
+      place, "Provenance",
+      fmt::format(
+          "The commit, diff and packages of a submission and of its extensions, up to {} for each sweep. "
+          "After that, a new one replaces the last.",
+          storage::ProvenanceStore::kMost));
 }
 
 void add_access(Database& db, v1::KeptPlace& place) {
   // lines are numbered without gaps, and only the oldest go
-  count(add_kept(place, "Audit",
-                 fmt::format("The newest {} lines: each new one takes the place of the oldest.",
-                             grouped(TokenStore::kMostAuditLines))),
+  count(add_kept(place, "Audit", fmt::format("The newest {} lines.", grouped(TokenStore::kMostAuditLines))),
         "lines", number(db, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM audit"),
         TokenStore::kMostAuditLines);
-  count(add_kept(place, "Tokens",
-                 fmt::format(
-                     "One that was revoked, used up or has expired is kept for {} days, those of a fleet's "
-                     "workers for {} day. They go when the next token is created.",
-                     TokenStore::kKeptAfterItsEnd.count() / 24, TokenStore::kPilotsKept.count() / 24)),
-        "tokens", number(db, "SELECT COUNT(*) FROM access_token"), TokenStore::kMostTokens);
+  count(
+      add_kept(place, "Tokens",
+               fmt::format(
+                   "A token that has been revoked or used up, or has expired, is kept for {} days; one of a "
+                   "fleet's workers for {} hours. Older ones are removed when the next token is created.",
+                   TokenStore::kKeptAfterItsEnd.count() / 24, TokenStore::kPilotsKept.count())),
+      "tokens", number(db, "SELECT COUNT(*) FROM access_token"), TokenStore::kMostTokens);
   count(add_kept(place, "Calibrations", "What 'ablate plan --measure' has measured: the newest."),
         "measurements", number(db, "SELECT COUNT(*) FROM calibration"),
         storage::MeasuredStore::kMostCalibrations);
@@ -143,8 +143,8 @@ v1::KeptPlace folders_of_runs() {
       "ablate gc --keep-checkpoints");
   add_kept(
       place, "Other files of runs",
-      "Kept. 'ablate gc' removes folders of trials that are in no sweep, and of runs that are not in the "
-      "results file, one day after they were last written.",
+      "Kept until 'ablate gc' removes the folder: of a trial that is in no sweep, or of a run that is not in "
+      "the results file, one day after it was last written.",
       "ablate gc --older-than");
   add_kept(place, "Output on its way",
            "A worker keeps the output of a run until the scheduler has stored it. With 128 MiB waiting (the "

@@ -96,7 +96,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
         slot.set_run(runs->second.front());
         slot.mutable_beside()->Assign(runs->second.begin() + 1, runs->second.end());
       }
-    if (const auto use = taken_by.find(worker.name); use != taken_by.end()) {
+    if (const auto use = taken_by.find(worker.name); worker.connected && use != taken_by.end()) {
       if (use->second.cpu_cores) summary->set_cpu_cores(*use->second.cpu_cores);
       if (use->second.gpu) summary->set_gpu(*use->second.gpu);
     }

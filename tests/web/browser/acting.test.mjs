@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people do from the pages, with a real scheduler and worker. SCREENSHOTS=folder keeps pictures.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { button, heading, missing, openPage, picture, said, settles, startBrowser, visit, write } from "./fixture.mjs";
 import { missingPrograms, startFleet, sweepFile } from "./fleet.mjs";
@@ -115,6 +117,29 @@ describe("acting", { skip: kSkip }, () => {
       await said(page, "1 trial requeued.").waitFor();
       assert.equal(trials("study").cancelled, 0);
     }));
+
+  test("a dialog stays while its line moves away in a long table", async () => {
+    const file = join(fleet.home, "wide.yaml");
+    const wide = sweepFile("wide", fleet.home).replace("seeds: [0, 1]", "seeds: 75");
+    writeFileSync(file, wide);
+    fleet.ablate("submit", file);
+    fleet.ablate("pause", "wide");
+    await on("/sweeps/wide?trials=state", async (page) => {
+      const rows = page.locator("table.trials tbody tr:not(.gap)");
+      const cancel = rows.getByRole("button", { name: "Cancel row a, seed 1 of wide", exact: true });
+      await cancel.click();
+      const dialog = page.getByRole("dialog");
+      await dialog.waitFor();
+      fleet.ablate("cancel", "wide", "--row", "a", "--seed", "1"); // it is sorted behind all that wait
+      await page.locator(".summary").getByText("1 cancelled").waitFor();
+      await page.waitForTimeout(500);
+      assert.ok(await dialog.isVisible());
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      await settles(async () => assert.equal(await cancel.count(), 0, "then the table is as it is"));
+    });
+    fleet.ablate("cancel", "wide");
+  });
 
   test("a failed row is retried when it was mended", () =>
     on("/sweeps/study?row=b", async (page) => {

@@ -374,9 +374,9 @@ class Pen {
     ctx.lineJoin = "bevel";
     ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
     ctx.beginPath();
-    // bars of what is transparent would show where they overlap, but those that are no wider than a column do not
-    const overlaps = isOpaque(stroke) || ctx.lineWidth < 1.25;
-    const columns = new Columns(ctx, isOpaque(stroke) ? ctx.lineWidth : 1, dash.length === 0 && overlaps);
+    // transparent bars would show where they overlap, unless they are no wider than a column
+    const canBeBars = dash.length === 0 && (isOpaque(stroke) || ctx.lineWidth < 1.25);
+    const columns = new Columns(ctx, isOpaque(stroke) ? ctx.lineWidth : 1, canBeBars);
     let before = false;
     for (let i = first; i < end; ++i) {
       const here = this.has(x[i]!, values[i]);

@@ -105,7 +105,7 @@ test("a line has its extremes in each column of pixels, and no gaps", () => {
     }
 });
 
-test("what is drawn of a long line is bound by the columns", () => {
+test("a long line takes no more drawing than its columns of pixels", () => {
   const points = Array.from({ length: 20_000 }, (_, i): Point => [
     (i * (kWidth - 1)) / 20_000,
     (i * 7919) % 301,

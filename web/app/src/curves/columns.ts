@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a column of pixels has of a line where that goes up and down in it: higher than this it is a bar, in pixels. */
+/** A line that goes up and down by more than this within a column of pixels may be drawn as a bar there. In pixels. */
 const kSteep = 6;
 
 /** What is needed of a canvas. */

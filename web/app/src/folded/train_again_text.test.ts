@@ -84,7 +84,7 @@ describe("of a command", () => {
   });
 });
 
-test("a row is run again in each sweep; a trial that is not completed is retried alone", () => {
+test("completed rows are rerun in each of their sweeps; any other trial is retried alone", () => {
   const rows = [
     { sweep: "s", row: "a b", seed: "3" },
     { sweep: "t", row: "-x", seed: "-1" },

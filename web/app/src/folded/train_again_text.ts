@@ -141,7 +141,7 @@ function commandAgain(detail: RunDetail): Again {
     ].join("\n"),
     notes: [
       ...(folder && detail.summary.host ? [`${folder} is a folder of ${detail.summary.host}`] : []),
-      ...(usesData ? ["FOLDER: where its data is on your machine"] : []),
+      ...(usesData ? ["replace FOLDER with the folder of its data on your machine"] : []),
     ],
   };
 }

@@ -48,7 +48,7 @@ function open(tabs: Tabs, place: string, looked_at = true) {
 }
 const of = (sweep: string): Change => ({ sweep, run: 0 });
 
-test("a page is told what changed behind the place at which it was served", () => {
+test("a page is told what has changed since it was served", () => {
   const tab = open(new Tabs(), "8f-10");
   expect(tab.told).toEqual({ changes: [], follows: true, kind: "connecting" });
   const [stream] = FakeSource.all as [FakeSource];
@@ -82,7 +82,7 @@ test("a tab that nobody looks at is told when somebody does", () => {
   expect(tab.told.changes).toEqual([of("a"), of("b")]);
 });
 
-test("of a server that does not say where the events stand nothing is followed before the stream is there", () => {
+test("without a place from the server, nothing is followed until the stream is open", () => {
   const tab = open(new Tabs(), "");
   expect(tab.told.follows).toBe(false);
   expect(FakeSource.all[0]!.url).toBe("/api/v1/events");
