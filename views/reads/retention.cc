@@ -23,7 +23,7 @@ using storage::TrialStore;
 /// 4000000 as "4,000,000".
 std::string grouped(std::uint64_t number) {
   std::string text = fmt::format("{}", number);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
 }
 
