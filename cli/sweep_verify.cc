@@ -349,13 +349,13 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
         const auto curve = heard.points.find(column.source());
         const auto now = curve == heard.points.end() ? std::nullopt : taken_by(curve->second, column);
         const std::string then = printed_as(value.value(), row.cells(i), column);
-        if (now && printed_as(*now, row.cells(i), column) == then) {
-          if (stored.series().empty() && !same_bits(*now, value.value())) same = false;
+        const std::string again = now ? printed_as(*now, row.cells(i), column) : "nothing";
+        if (again == then) {
+          if (stored.series().empty() && !same_bits(now.value_or(0), value.value())) same = false;
           continue;
         }
         same = same_digits = false;
-        verified.found.push_back(fmt::format("{} in the table: {} then, {} now", column.name(), then,
-                                             now ? printed_as(*now, row.cells(i), column) : "nothing"));
+        verified.found.push_back(fmt::format("{} in the table: {} then, {} now", column.name(), then, again));
       }
     }
   }
