@@ -347,7 +347,8 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
       for (const CellRun& value : row.cells(i).runs()) {
         if (value.run() != run.summary().id()) continue;
         const auto curve = heard.points.find(column.source());
-        const auto now = curve == heard.points.end() ? std::nullopt : taken_by(curve->second, column);
+        static const std::map<std::uint32_t, double> kNothing;
+        const auto now = taken_by(curve == heard.points.end() ? kNothing : curve->second, column);
         const std::string then = printed_as(value.value(), row.cells(i), column);
         const std::string again = now ? printed_as(*now, row.cells(i), column) : "nothing";
         if (again == then) {
