@@ -110,9 +110,9 @@ void Maker::copy() {
   }
   // of a machine, of its moment, or of everything: nothing of a sweep
   static const std::set<std::string> left_out{
-      "worker",  "transition", "log_chunk",        "measured",       "store",
-      "archive", "point",      "checkpoint_piece", "data_pin",       "weights_pin",
-      "shape",   "metric",     "model_count",      "provenance_text"};
+      "worker",  "transition", "log_chunk",        "measured",        "store",
+      "archive", "point",      "checkpoint_piece", "data_pin",        "weights_pin",
+      "shape",   "metric",     "model_count",      "provenance_text", "point_block"};
   for (const std::string& table : tables()) {
     if (left_out.contains(table) || (table == "sweep_provenance" && !options_.provenance)) continue;
     if (table == "sweep" || table == "trial" || table == "run") {
@@ -178,7 +178,11 @@ void Maker::thin_resources() {
 
 void Maker::copy_points(Database& source) {
   if (options_.points == KeptPoints::kNone) return;
-  if (options_.points == KeptPoints::kAll) return copy_table("point", "run_id IN (SELECT id FROM keep_run)");
+  if (options_.points == KeptPoints::kAll) {
+    for (const char* table : {"point", "point_block"})
+      copy_table(table, "run_id IN (SELECT id FROM keep_run)");
+    return;
+  }
   const auto runs = db_.prepared("SELECT id FROM keep_run ORDER BY id").all([](const Statement& row) {
     return static_cast<RunId>(row.integer(0));
   });

@@ -254,6 +254,9 @@ void Merger::copy_new_trials() {
        {{"run_id", kMappedRun}, {"metric_id", "(SELECT here FROM metric_map WHERE there = a.metric_id)"}},
        "a.run_id IN (SELECT there FROM run_map)");
   merged_.points = db_.changes();
+  copy("point_block",
+       {{"run_id", kMappedRun}, {"metric_id", "(SELECT here FROM metric_map WHERE there = a.metric_id)"}},
+       "a.run_id IN (SELECT there FROM run_map)");
   copy("checkpoint", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("probe", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");
   copy("probe_picture", {{"run_id", kMappedRun}}, "a.run_id IN (SELECT there FROM run_map)");

@@ -2,13 +2,18 @@
 #include "storage/buckets.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <iterator>
-#include <limits>
 #include <utility>
 
 namespace abl::storage {
+namespace {
+
+void keep(Series& series, const CurvePoint& point) {
+  series.steps.push_back(point.step);
+  series.values.push_back(point.value);
+  series.times_ms.push_back(point.time_ms);
+}
+
+}  // namespace
 
 std::uint32_t Bucketer::steps_for(StepRange range, std::uint32_t width) {
   std::uint32_t steps = 1;
@@ -19,26 +24,23 @@ std::uint32_t Bucketer::steps_for(StepRange range, std::uint32_t width) {
 Bucketer::Bucketer(std::uint32_t bucket_steps, std::size_t exact_up_to)
     : bucket_steps_{bucket_steps}, exact_up_to_{exact_up_to} {}
 
-void Bucketer::add(std::uint32_t step, double value, std::int64_t time_ms) {
-  const Point point{step, value, time_ms};
+void Bucketer::add(const CurvePoint& point) {
   if (kept_.points++ < exact_up_to_) keep(whole_, point);
-  if (in_bucket_ == 0 || step / bucket_steps_ != bucket_) begin(point);
-  ++in_bucket_;
-  last_ = point;
-  if (!std::isfinite(value)) {
-    ++kept_.not_finite;
-    if (!not_finite_) not_finite_ = point;
-    return;
-  }
-  sum_ += value;
-  if (finite_ == 0 || value < lowest_.value) lowest_ = point;
-  if (finite_ == 0 || value > highest_.value) highest_ = point;
-  ++finite_;
+  turn_to(point.step);
+  in_bucket_.add(point);
+}
+
+void Bucketer::add(const Stretch& stretch) {
+  if (stretch.empty()) return;
+  in_parts_ = true;
+  kept_.points += stretch.points();
+  turn_to(stretch.first().step);
+  in_bucket_.add(stretch);
 }
 
 BucketedSeries Bucketer::take() {
   end();
-  if (kept_.points <= exact_up_to_) {
+  if (!in_parts_ && kept_.points <= exact_up_to_) {
     kept_.series = std::move(whole_);
     kept_.buckets.clear();
   } else {
@@ -47,35 +49,21 @@ BucketedSeries Bucketer::take() {
   return std::move(kept_);
 }
 
-void Bucketer::begin(const Point& point) {
-  end();
-  bucket_ = point.step / bucket_steps_;
-  first_ = point;
+void Bucketer::turn_to(std::uint32_t step) {
+  if (step / bucket_steps_ != bucket_) end();
+  bucket_ = step / bucket_steps_;
 }
 
 void Bucketer::end() {
-  if (in_bucket_ == 0) return;
-  std::array<Point, kMostOfBucket> points{first_, last_};
-  std::size_t count = 2;
-  if (finite_ > 0) points[count++] = lowest_, points[count++] = highest_;
-  if (not_finite_) points[count++] = *not_finite_;
-  const auto its_end = points.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(points.begin(), its_end, [](const Point& x, const Point& y) { return x.step < y.step; });
-  for (auto point = points.begin(); point != its_end; ++point)
-    if (point == points.begin() || point->step != std::prev(point)->step) keep(kept_.series, *point);
-  kept_.buckets.push_back({.middle = first_.step + (last_.step - first_.step) / 2,
-                           .points = in_bucket_,
-                           .not_finite = in_bucket_ - finite_,
-                           .mean = finite_ > 0 ? sum_ / finite_ : std::numeric_limits<double>::quiet_NaN()});
-  in_bucket_ = finite_ = 0;
-  sum_ = 0;
-  not_finite_.reset();
-}
-
-void Bucketer::keep(Series& series, const Point& point) {
-  series.steps.push_back(point.step);
-  series.values.push_back(point.value);
-  series.times_ms.push_back(point.time_ms);
+  if (in_bucket_.empty()) return;
+  for (const CurvePoint& point : in_bucket_.kept().all()) keep(kept_.series, point);
+  const std::uint32_t first = in_bucket_.first().step, last = in_bucket_.last().step;
+  kept_.buckets.push_back({.middle = first + (last - first) / 2,
+                           .points = in_bucket_.points(),
+                           .not_finite = in_bucket_.not_finite(),
+                           .mean = in_bucket_.mean()});
+  kept_.not_finite += in_bucket_.not_finite();
+  in_bucket_ = {};
 }
 
 }  // namespace abl::storage

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "storage/stretch.h"
 #include "storage/types.h"
 
 namespace abl::storage {
@@ -36,33 +36,28 @@ struct BucketedSeries {
 /// Puts points into buckets as they come, by ascending step. Holds no more than it returns.
 class Bucketer {
  public:
-  static constexpr std::size_t kMostOfBucket = 5;  ///< points kept per bucket
+  static constexpr std::size_t kMostOfBucket = Stretch::kMostKept;  ///< points kept per bucket
 
   /// Steps of the narrowest buckets of which a range has no more than `width`.
   static std::uint32_t steps_for(StepRange range, std::uint32_t width);
   /// A series of at most `exact_up_to` points stays whole.
   Bucketer(std::uint32_t bucket_steps, std::size_t exact_up_to);
-  void add(std::uint32_t step, double value, std::int64_t time_ms);
+  void add(const CurvePoint& point);
+  /// Points within one bucket. A curve that has got such a part is one in buckets, however few its points.
+  void add(const Stretch& stretch);
   BucketedSeries take();  ///< after the last point
 
  private:
-  struct Point {
-    std::uint32_t step = 0;
-    double value = 0;
-    std::int64_t time_ms = 0;
-  };
-  void begin(const Point& point);
+  void turn_to(std::uint32_t step);
   void end();
-  static void keep(Series& series, const Point& point);
 
   const std::uint32_t bucket_steps_;
   const std::size_t exact_up_to_;
   BucketedSeries kept_;
   Series whole_;  // as long as it is no longer than may stay whole
-  std::uint32_t bucket_ = 0, in_bucket_ = 0, finite_ = 0;
-  double sum_ = 0;
-  Point first_, last_, lowest_, highest_;  // of the bucket; the extremes where `finite_` > 0
-  std::optional<Point> not_finite_;
+  bool in_parts_ = false;
+  std::uint32_t bucket_ = 0;
+  Stretch in_bucket_;
 };
 
 }  // namespace abl::storage

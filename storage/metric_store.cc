@@ -11,7 +11,9 @@
 #include "protocol/number.h"
 #include "protocol/probe_results.h"
 #include "storage/curves.h"
+#include "storage/point_blocks.h"
 #include "storage/point_limit.h"
+#include "storage/stored_number.h"
 #include "storage/stored_word.h"
 #include "storage/thinning.h"
 
@@ -22,12 +24,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::optional<double> finite(double value) {
   return std::isfinite(value) ? std::optional{value} : std::nullopt;
-}
-
-/// A value from its two columns.
-double number(const Statement& row, int value, int kind) {
-  if (!row.is_null(value)) return row.real(value);
-  return protocol::non_finite_value(kind >= 0 ? row.text(kind) : "").value_or(kNaN);
 }
 
 /// The running summary of one metric of one run. Points may come in any order; the last is the one of the
@@ -69,9 +65,9 @@ Running load(Database& db, RunId run, std::int64_t metric) {
                        .max_step = row.integer(9),
                        .last_step = row.integer(7),
                        .sum = row.real(2),
-                       .min = number(row, 3, -1),
-                       .max = number(row, 4, -1),
-                       .last = number(row, 5, 6)};
+                       .min = stored_number(row, 3, -1),
+                       .max = stored_number(row, 4, -1),
+                       .last = stored_number(row, 5, 6)};
       })
       .value_or(Running{});
 }
@@ -101,7 +97,7 @@ std::optional<double> stored_value(Database& db, RunId run, std::int64_t metric,
       .bind(":run", run)
       .bind(":metric", metric)
       .bind(":step", step)
-      .one([](const Statement& row) { return number(row, 0, 1); });
+      .one([](const Statement& row) { return stored_number(row, 0, 1); });
 }
 
 /// Returns: false when its step has a point already, which stays.
@@ -249,9 +245,11 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
   std::uint32_t repeated = 0;
   Thinned thinned;
   CurveDigest curves{curves_of(db_, run)};
+  PointBlocks blocks{db_};
   for (const Series& metric : series) {
     const std::int64_t id = metric_id(metric.name);
     Running summary = load(db_, run, id);
+    const std::int64_t before = summary.count;
     const auto digest = CurveDigest::of_metric(metric.name);
     const std::size_t inserted = insert_new(db_, run, id, metric, summary, said);
     for (std::size_t i = 0; i < metric.steps.size(); ++i) {
@@ -274,6 +272,7 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
         continue;
       }
       if (!is_kept) thinned.add(metric.name, metric.steps[i]);
+      if (metric.steps[i] < summary.last_step) blocks.forget(run, id, metric.steps[i]);
       ++said;
       summary.add(metric.steps[i], value);
       if (digest) curves.add(*digest, metric.steps[i], value);
@@ -282,6 +281,7 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
       if (metric.steps[i] > step) step = metric.steps[i], step_ms = metric.times_ms[i];
     }
     if (summary.count > 0) store(db_, run, id, summary);
+    if (summary.count / PointBlocks::kPoints > before / PointBlocks::kPoints) blocks.extend(run, id);
   }
   add_repeated(run, repeated);
   add_refused(run, thinned.points, thinned.example);
@@ -361,12 +361,13 @@ void MetricStore::copy(RunId from, RunId to, std::uint32_t up_to_step) {
         "SELECT step, value, kind FROM point WHERE run_id = :run AND metric_id = :metric ORDER BY step");
     points.bind(":run", to).bind(":metric", metric.id);
     while (points.step()) {
-      const double value = number(points, 1, 2);
+      const double value = stored_number(points, 1, 2);
       summary.add(points.integer(0), value);
       curves.add(metric.name, points.integer(0), value);
     }
     summary.take_known(load(db_, from, metric.id), up_to_step);
     store(db_, to, metric.id, summary);
+    PointBlocks{db_}.extend(to, metric.id, std::numeric_limits<int>::max());
   }
   db_.prepared("UPDATE run SET curves = :curves WHERE id = :run")
       .bind(":curves", static_cast<std::int64_t>(curves.value()))
@@ -439,10 +440,10 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most)
         MetricSummary summary{.name = row.text(0),
                               .count = in_32_bits(row.integer(1)),
                               .finite = in_32_bits(row.integer(10)),
-                              .min = number(row, 2, -1),
-                              .max = number(row, 3, -1),
-                              .mean = number(row, 4, -1),
-                              .last = number(row, 5, 6),
+                              .min = stored_number(row, 2, -1),
+                              .max = stored_number(row, 3, -1),
+                              .mean = stored_number(row, 4, -1),
+                              .last = stored_number(row, 5, 6),
                               .min_step = static_cast<std::uint32_t>(row.integer(8)),
                               .max_step = static_cast<std::uint32_t>(row.integer(9)),
                               .last_step = static_cast<std::uint32_t>(row.integer(7))};
@@ -464,7 +465,7 @@ std::map<std::string, double> MetricStore::last_values(RunId run, SweepId sweep,
   auto& all = db_.prepared(R"sql(
       SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run LIMIT :enough)sql");
   all.bind(":run", run).bind(":enough", std::int64_t{most} + 1);
-  while (all.step()) last[all.text(0)] = number(all, 1, 2);
+  while (all.step()) last[all.text(0)] = stored_number(all, 1, 2);
   if (last.size() <= most) return last;
   last.clear();
   auto& metrics = db_.prepared(R"sql(
@@ -472,7 +473,7 @@ std::map<std::string, double> MetricStore::last_values(RunId run, SweepId sweep,
       ORDER BY m.name NOT IN (SELECT source FROM sweep_column WHERE sweep_id = :sweep AND kind = 'metric'), m.name
       LIMIT :most)sql");
   metrics.bind(":run", run).bind(":sweep", sweep).bind(":most", most);
-  while (metrics.step()) last[metrics.text(0)] = number(metrics, 1, 2);
+  while (metrics.step()) last[metrics.text(0)] = stored_number(metrics, 1, 2);
   left_out = count(run) - most;
   return last;
 }
@@ -489,7 +490,8 @@ std::uint32_t MetricStore::count(RunId run) const {
 std::vector<MetricStore::Counted> MetricStore::counted(RunId run,
                                                        const std::vector<std::string>& names) const {
   auto& metrics = db_.prepared(R"sql(
-      SELECT m.name, count, m.id FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql");
+      SELECT m.name, count, m.id, last_step FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run
+      ORDER BY m.name)sql");
   metrics.bind(":run", run);
   const bool is_whole = points_said(db_, run) <= kWholeRun;
   std::vector<Counted> counted;
@@ -499,25 +501,43 @@ std::vector<MetricStore::Counted> MetricStore::counted(RunId run,
     std::int64_t count = metrics.integer(1);
     if (!is_whole && static_cast<std::uint64_t>(count) > kWholeMetric)
       count = points_kept(db_, run, metrics.integer(2));
-    counted.push_back({std::move(name), in_32_bits(count)});
+    counted.push_back({.name = std::move(name),
+                       .id = metrics.integer(2),
+                       .count = in_32_bits(count),
+                       .last_step = static_cast<std::uint32_t>(metrics.integer(3))});
   }
   return counted;
 }
 
 std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string>& names,
                                         std::uint32_t max_points) const {
+  const PointBlocks blocks{db_};
   std::vector<Series> result;
   for (const Counted& metric : counted(run, names)) {
-    auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
-                                      WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name) ORDER BY step)sql");
-    points.bind(":run", run).bind(":name", metric.name);
-    Thinner thinner{metric.count, max_points};  // a long series need not fit into memory
-    while (points.step())
-      thinner.add(static_cast<std::uint32_t>(points.integer(0)), number(points, 1, 2), points.integer(3));
-    result.push_back(thinner.take());
-    result.back().name = metric.name;
+    Series series;
+    if (max_points == 0 || metric.count <= max_points) {
+      series = page(run, metric.name, -1, metric.count);
+    } else {  // a long series need not fit into memory
+      const StepRange range{first_step(run, metric.id), metric.last_step};
+      Thinner thinner{range, max_points};
+      blocks.read(run, metric.id, range, thinner.bucket_steps(),
+                  {.point = [&](const CurvePoint& point) { thinner.add(point); },
+                   .stretch = [&](const Stretch& stretch) { thinner.add(stretch); }});
+      series = thinner.take();
+    }
+    series.name = metric.name;
+    result.push_back(std::move(series));
   }
   return result;
+}
+
+std::uint32_t MetricStore::first_step(RunId run, std::int64_t metric) const {
+  return db_
+      .prepared("SELECT step FROM point WHERE run_id = :run AND metric_id = :metric ORDER BY step LIMIT 1")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .one([](const Statement& row) { return static_cast<std::uint32_t>(row.integer(0)); })
+      .value_or(0);
 }
 
 std::uint64_t MetricStore::points(RunId run, const std::vector<std::string>& names,
@@ -530,13 +550,16 @@ std::uint64_t MetricStore::points(RunId run, const std::vector<std::string>& nam
 
 BucketedSeries MetricStore::curve(RunId run, const std::string& name, StepRange range,
                                   std::uint32_t bucket_steps, std::size_t exact_up_to) const {
-  auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
-                                    WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name)
-                                      AND step BETWEEN :from AND :to ORDER BY step)sql");
-  points.bind(":run", run).bind(":name", name).bind(":from", range.from).bind(":to", range.to);
+  const std::int64_t metric = db_.prepared("SELECT id FROM metric WHERE name = :name")
+                                  .bind(":name", name)
+                                  .one([](const Statement& row) { return row.integer(0); })
+                                  .value_or(0);
+  const PointBlocks blocks{db_};
+  const bool is_long = blocks.points(run, metric, range) > exact_up_to;
   Bucketer buckets{bucket_steps, exact_up_to};
-  while (points.step())
-    buckets.add(static_cast<std::uint32_t>(points.integer(0)), number(points, 1, 2), points.integer(3));
+  blocks.read(run, metric, range, is_long ? bucket_steps : 1,
+              {.point = [&](const CurvePoint& point) { buckets.add(point); },
+               .stretch = [&](const Stretch& stretch) { buckets.add(stretch); }});
   BucketedSeries curve = buckets.take();
   curve.series.name = name;
   return curve;
@@ -573,7 +596,7 @@ Series MetricStore::page(RunId run, const std::string& name, std::int64_t after_
       .bind(":limit", static_cast<std::int64_t>(limit));
   while (points.step()) {
     page.steps.push_back(static_cast<std::uint32_t>(points.integer(0)));
-    page.values.push_back(number(points, 1, 2));
+    page.values.push_back(stored_number(points, 1, 2));
     page.times_ms.push_back(points.integer(3));
   }
   return page;

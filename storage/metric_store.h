@@ -56,12 +56,13 @@ class MetricStore {
   std::map<std::string, double> last_values(RunId run, SweepId sweep, std::uint32_t most,
                                             std::uint32_t& left_out) const;
   std::uint32_t count(RunId run) const;  ///< of its metrics
-  /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of
-  /// each stretch.
+  /// By ascending step. `max_points` > 0 thins each series that has more, keeping the first, the last and the
+  /// extremes of each stretch of steps.
   std::vector<Series> series(RunId run, const std::vector<std::string>& names,
                              std::uint32_t max_points) const;
   /// The same for a chart: a metric's points in a range of steps, all of them where they are at most
-  /// `exact_up_to`, otherwise in buckets of `bucket_steps`. Reads every point of the range, and holds few.
+  /// `exact_up_to`, otherwise in buckets of `bucket_steps`, a power of two. What it reads and holds grows
+  /// with the buckets and not with the points, where these have long been stored (point_blocks.h).
   BucketedSeries curve(RunId run, const std::string& name, StepRange range, std::uint32_t bucket_steps,
                        std::size_t exact_up_to) const;
   /// The first and last step of metrics of a run, and how many points it reported of each: a lookup per
@@ -81,9 +82,11 @@ class MetricStore {
  private:
   struct Counted {
     std::string name;
-    std::uint32_t count = 0;
+    std::int64_t id = 0;
+    std::uint32_t count = 0, last_step = 0;
   };
   std::vector<Counted> counted(RunId run, const std::vector<std::string>& names) const;
+  std::uint32_t first_step(RunId run, std::int64_t metric) const;  ///< that has a point
   std::int64_t metric_id(const std::string& name);
   Database& db_;
 };

@@ -269,6 +269,13 @@ bool Removal::erase_runs(TrialId trial) {
 }
 
 bool Removal::erase_run(RunId run) {
+  rows_ = std::max(rows_, 1);
+  // before the points that they are of
+  take(
+      "DELETE FROM point_block WHERE run_id = :of AND (metric_id, first_step) IN (SELECT metric_id, "
+      "first_step FROM point_block WHERE run_id = :of LIMIT :rows)",
+      run);
+  if (rows_ <= 0) return false;
   // By the last of the next so many: a range of the key, whatever is behind it.
   const auto point = db_.prepared(
                             "SELECT metric_id, step FROM point WHERE run_id = :run ORDER BY metric_id, step "

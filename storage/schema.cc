@@ -66,7 +66,8 @@ std::span<const Migration> migrations() {
       Migration{4, kSchemaV4},   Migration{5, kSchemaV5},   Migration{6, kSchemaV6},
       Migration{7, kSchemaV7},   Migration{8, kSchemaV8},   Migration{9, kSchemaV9},
       Migration{10, kSchemaV10}, Migration{11, kSchemaV11}, Migration{12, kSchemaV12},
-      Migration{13, kSchemaV13}, Migration{14, kSchemaV14}, Migration{15, kSchemaV15}};
+      Migration{13, kSchemaV13}, Migration{14, kSchemaV14}, Migration{15, kSchemaV15},
+      Migration{16, kSchemaV16}};
   return kMigrations;
 }
 

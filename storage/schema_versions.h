@@ -59,4 +59,7 @@ extern const char* const kSchemaV14;
 /// Version 15: what runs take of their machines over time.
 extern const char* const kSchemaV15;
 
+/// Version 16: what long stretches of curves look like. Runs from before are read point by point.
+extern const char* const kSchemaV16;
+
 }  // namespace abl::storage

@@ -1,39 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <optional>
 
-#include "storage/types.h"
+#include "storage/buckets.h"
 
 namespace abl::storage {
 
-/// At most `max_points` points for drawing: the first, the last, and the lowest and highest of each stretch
-/// between, so that no peak is lost. A NaN counts as higher than everything: it stays visible.
-Series thinned(const Series& series, std::uint32_t max_points);
-
-/// The same, one point after the other, keeping no more than what stays.
+/// At most `max_points` points of a series that has more, for drawing: the first, the last, and the lowest
+/// and highest of each bucket of steps, so that no peak is lost. What is not finite counts as higher than
+/// everything: it stays visible. Holds no more than it returns.
 class Thinner {
  public:
-  /// Of a series that has `size` points; `max_points` 0: all stay.
-  Thinner(std::size_t size, std::uint32_t max_points);
-  void add(std::uint32_t step, double value, std::int64_t time_ms);
+  /// `range`: of the steps of the series.
+  Thinner(StepRange range, std::uint32_t max_points);
+  /// A stretch that is added must lie in one bucket of so many steps.
+  std::uint32_t bucket_steps() const { return bucket_steps_; }
+  void add(const CurvePoint& point) { part_at(point.step).add(point); }
+  void add(const Stretch& stretch) {
+    if (!stretch.empty()) part_at(stretch.first().step).add(stretch);
+  }
   Series take();  ///< after the last point
 
  private:
-  struct Point {
-    std::size_t at = 0;
-    std::uint32_t step = 0;
-    double value = 0;
-    std::int64_t time_ms = 0;
-  };
-  void keep(const Point& point);
-  void end_stretch();
+  Stretch& part_at(std::uint32_t step);
+  void end_bucket();
+  void keep(const CurvePoint& point);
 
-  const std::size_t size_, max_points_, stretches_;
-  std::size_t seen_ = 0, stretch_ = 0;
-  Point lowest_, highest_;  // of the stretch
-  bool in_stretch_ = false;
+  const std::uint32_t max_points_, bucket_steps_;
+  std::uint32_t bucket_ = 0;
+  Stretch in_bucket_;
+  std::optional<CurvePoint> last_;
   Series kept_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/buckets.h"
 #include "storage/metric_store.h"
 
 namespace abl::views {
@@ -63,6 +64,32 @@ std::vector<std::size_t> spread(std::size_t size, std::size_t most) {
   for (std::size_t i = 0; i < count; ++i)
     places.push_back(count == 1 ? size - 1 : i * (size - 1) / (count - 1));
   return places;
+}
+
+/// A metric of a run as about so many points: its first, the means over stretches of its steps, and its last.
+/// No series where there is no point.
+std::vector<storage::Series> means_of_stretches(const storage::MetricStore& store, storage::RunId run,
+                                                const std::string& metric, std::uint64_t most) {
+  std::vector<storage::Series> means;
+  for (const auto& extent : store.extents(run, {metric})) {
+    const auto steps = storage::Bucketer::steps_for(
+        extent.steps, static_cast<std::uint32_t>(std::max<std::uint64_t>(1, most)));
+    auto curve = store.curve(run, metric, extent.steps, steps, most);
+    if (curve.bucket_steps > 0) {
+      const auto ends = curve.series;
+      storage::Series& series = curve.series;
+      series.steps = {ends.steps.front()};
+      series.values = {ends.values.front()};
+      const auto add = [&](std::uint32_t step, double value) {
+        if (step > series.steps.back()) series.steps.push_back(step), series.values.push_back(value);
+      };
+      for (const auto& bucket : curve.buckets)
+        if (bucket.middle < ends.steps.back()) add(bucket.middle, bucket.mean);
+      add(ends.steps.back(), ends.values.back());
+    }
+    means.push_back(std::move(curve.series));
+  }
+  return means;
 }
 
 std::size_t best_of(const std::vector<double>& values, protocol::Better better) {
@@ -155,12 +182,13 @@ std::uint64_t add_curves(storage::Database& db, v1::ComparedMetric& metric, std:
     }
   if (!is_curve) return 0;
   const bool is_thinned = points > most_read;
-  const auto most = is_thinned ? static_cast<std::uint32_t>(most_read / runs) : 0;
+  const auto most = std::min<std::uint64_t>(most_read / runs, kMostStepsOfCurves);
   std::uint64_t done = 0;
   const auto read = [&](const v1::Cell& cell) {
     std::vector<storage::Series> all;
     for (const auto& run : cell.runs())
-      for (auto& series : store.series(run.run(), name, most)) {
+      for (auto& series : is_thinned ? means_of_stretches(store, run.run(), metric.metric(), most)
+                                     : store.series(run.run(), name, 0)) {
         done += series.steps.size();
         all.push_back(std::move(series));
       }

@@ -19,7 +19,7 @@ BucketedSeries bucketed(const std::vector<double>& values, std::uint32_t bucket_
                         std::size_t exact_up_to, std::uint32_t stride = 1) {
   Bucketer buckets{bucket_steps, exact_up_to};
   std::uint32_t step = 0;
-  for (const double value : values) buckets.add(step, value, 1000 + std::int64_t{step}), step += stride;
+  for (const double value : values) buckets.add({step, value, 1000 + std::int64_t{step}}), step += stride;
   return buckets.take();
 }
 

@@ -335,7 +335,8 @@ TEST_F(ViewsTest, MetricsComeByRunAndName) {
   EXPECT_EQ(metrics.series(1, {}, 0).size(), 1u);
   EXPECT_EQ(views::metrics(db, request).series(0).series().steps_size(), 50);
   request.set_max_points(10);
-  EXPECT_EQ(views::metrics(db, request).series(0).series().values_size(), 10);
+  EXPECT_EQ(views::metrics(db, request).series(0).series().values_size(), 8)
+      << "at most 10: two of each of 4 buckets, the first and the last among them";
   EXPECT_EQ(views::metrics(db, request).thinned_to(), 0u) << "as was asked";
   EXPECT_EQ(views::metrics(db, request, 4).thinned_to(), 4u);
   request.add_names("none");
@@ -379,12 +380,28 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
   EXPECT_THAT(list.workers(0).data(), ElementsAre("shapes", "cifar10"));
   EXPECT_THAT(list.workers(0).weights(), ElementsAre("regnet"));
   EXPECT_THAT(list.workers(0).runs(), ElementsAre(run_id));
-  EXPECT_EQ(list.workers(1).note(), "not connected");
-  EXPECT_EQ(list.workers(2).trouble(), "cannot write /x: No space left on device");
-  EXPECT_EQ(list.workers(2).note(), list.workers(2).trouble());
+  EXPECT_EQ(list.workers(1).trouble(), "cannot write /x: No space left on device");
+  EXPECT_EQ(list.workers(1).note(), list.workers(1).trouble());
+  EXPECT_EQ(list.workers(2).note(), "not connected") << "those that are connected come first";
   trials.end(run_id, {}, now);
   list = list_workers(db);
   EXPECT_EQ(list.workers(0).slots(1).run(), 0u) << "its run has ended";
+}
+
+TEST_F(ViewsTest, WorkersAreListedInParts) {
+  storage::WorkerStore workers{db};
+  for (const char* name : {"alice", "bob", "carl", "dora"})
+    workers.upsert({.name = name, .connected = name != std::string{"bob"}});
+  const auto part = [&](std::uint32_t first, std::uint32_t count) {
+    const auto list = list_workers(db, {.first = first, .count = count});
+    std::string text;
+    for (const auto& worker : list.workers()) text += worker.name() + " ";
+    return text + fmt::format("left out {}, next {}", list.left_out(), list.next());
+  };
+  EXPECT_EQ(part(0, 2), "alice carl left out 2, next 2");
+  EXPECT_EQ(part(2, 2), "dora bob left out 2, next 0");
+  EXPECT_EQ(part(0, 500), "alice carl dora bob left out 0, next 0");
+  EXPECT_EQ(part(9, 2), "left out 4, next 0");
 }
 
 TEST_F(ViewsTest, WorkersSayWhatTheirRunsTakeOfThemNow) {

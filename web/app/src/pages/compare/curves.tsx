@@ -9,25 +9,21 @@ import { plotOf, type Plot } from "../../series";
 
 /** Drawn before anybody asks for all. */
 const kFew = 4;
+/** Points of a mean curve that are read. */
+export const kMaxPoints = 300;
 
 /** Mean curves of both sides, a chart for each metric that has them. */
 export function Curves({ compared }: { compared: CompareResponse }) {
   const all = useAddress().searchParams.get("curves") === "all";
   const drawn = compared.metrics.filter((metric) => metric.curves && metric.curves.steps.length > 1);
-  const charts = useMemo(
-    () =>
-      drawn.slice(0, all ? undefined : kFew).map((metric) => ({ metric, plot: plotOfBoth(metric.curves!) })),
-    [compared, all],
-  );
   if (drawn.length === 0) return null;
   return (
     <section aria-labelledby="curves">
       <h2 id="curves">Mean curves</h2>
       <div class="panel run-charts">
-        {charts.map(({ metric, plot }) => (
+        {drawn.slice(0, all ? undefined : kFew).map((metric) => (
           <div key={`${metric.take} ${metric.metric}`}>
-            <ChartPanel title={metric.metric} plot={plot} sync="compare" ownKey />
-            <p class="chart-notes muted">{crossings(metric)}</p>
+            <MeanCurves title={metric.metric} metric={metric} />
           </div>
         ))}
       </div>
@@ -39,6 +35,17 @@ export function Curves({ compared }: { compared: CompareResponse }) {
         </p>
       )}
     </section>
+  );
+}
+
+/** The curves of a metric that has them, and where they cross. */
+export function MeanCurves({ title, metric }: { title: string; metric: ComparedMetric }) {
+  const plot = useMemo(() => plotOfBoth(metric.curves!), [metric]);
+  return (
+    <>
+      <ChartPanel title={title} plot={plot} sync="compare" ownKey />
+      <p class="chart-notes muted">{crossings(metric)}</p>
+    </>
   );
 }
 
@@ -61,7 +68,7 @@ function crossings({ curves }: ComparedMetric): string {
   const where = last.map(
     ({ step, higher }) => `step ${whole(step)} (${higher.toUpperCase()} is higher after it)`,
   );
-  const thinned = curves.thinned ? " Only some of the points were compared." : "";
+  const thinned = curves.thinned ? " This is approximate: there are too many points for all of them." : "";
   if (where.length === 0) return `The curves do not cross.${thinned}`;
   const earlier = before > 0 ? `, and ${plural(before, "time")} before` : "";
   return `The curves cross at ${where.join(", ")}${earlier}.${thinned}`;
