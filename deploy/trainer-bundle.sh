@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 root=$work/ablate-trainer
 mkdir -p "$root/third_party/include" "$root/third_party/lib" out
 
-git ls-files -z CMakeLists.txt LICENSE NOTICE cmake base protocol images config data models probes worker/trainer | xargs -0 cp --parents -t "$root"
+git ls-files -z CMakeLists.txt LICENSE NOTICE cmake base protocol images scoring config data models probes worker/trainer | xargs -0 cp --parents -t "$root"
 sed -i 's/^option(ABLATE_ONLY_TRAINER \(.*\) OFF)$/option(ABLATE_ONLY_TRAINER \1 ON)/' "$root/CMakeLists.txt"
 for folder in nlohmann fmt CLI gloo; do cp -r "/usr/include/$folder" "$root/third_party/include/"; done
 for header in jpeglib.h jmorecfg.h jerror.h jconfig.h png.h pngconf.h pnglibconf.h; do  # jconfig.h lies in a folder of the architecture

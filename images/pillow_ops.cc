@@ -25,8 +25,8 @@ float box_radius(float radius) {
 
 /// A box of 2·whole + 1 pixels that count fully and one more at each end that counts in part; weights sum to
 /// 2²⁴.
-struct Box {
-  explicit Box(float radius)
+struct BlurWindow {
+  explicit BlurWindow(float radius)
       : whole{static_cast<int>(radius)},
         inner{static_cast<std::uint32_t>(static_cast<float>(1U << 24) / (radius * 2 + 1))},
         outer{((1U << 24) - static_cast<std::uint32_t>(whole * 2 + 1) * inner) / 2} {}
@@ -35,7 +35,7 @@ struct Box {
 };
 
 /// One box along each column of `from`. A sum over the column's window moves down with it.
-void blur_columns(const Image& from, const Box& box, std::vector<std::uint32_t>& sums, Image& out) {
+void blur_columns(const Image& from, const BlurWindow& box, std::vector<std::uint32_t>& sums, Image& out) {
   const std::size_t bytes = from.row_bytes();
   const auto row = [&](int y) { return from.row(std::clamp(y, 0, from.height - 1)); };
   std::fill_n(sums.begin(), bytes, 0U);
@@ -70,7 +70,7 @@ void transpose(const Image& from, Image& out) {
 }  // namespace
 
 Image box_gaussian_blur(const Image& image, double radius) {
-  const Box box{box_radius(static_cast<float>(radius))};
+  const BlurWindow box{box_radius(static_cast<float>(radius))};
   if (radius == 0) return image;
   Image one = black(image.height, image.width), other = one;
   std::vector<std::uint32_t> sums(std::size_t{3} * std::max(image.width, image.height));
