@@ -97,7 +97,7 @@ std::string statistics_part(const v1::Table& table) {
 }  // namespace
 
 std::string report_html(Source& source, const std::string& sweep) {
-  const v1::Table table = source.table(sweep, 0, true, true);
+  const v1::Table table = source.table(sweep, {.statistics = true, .long_form = true});
   std::string page = printing::html_table(table, {});
   std::string below = curves_part(source, table) + statistics_part(table) + rows_part(source, table);
   std::string file = source.rows(sweep, 0, 1).text();

@@ -20,6 +20,8 @@
 #include "storage/up_to_date.h"
 #include "views/comparison.h"
 #include "views/convert.h"
+#include "views/picked_pivot.h"
+#include "views/tuning.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -81,11 +83,12 @@ class SchedulerSource final : public Source {
     request.set_trials(trials);
     return client_.call(&Sweeps::Stub::GetSweep, request);
   }
-  Table table(const std::string& name, std::uint32_t rows, bool statistics, bool long_form) override {
+  Table table(const std::string& name, const TableAsked& asked) override {
     SweepRequest request = named<SweepRequest>(name);
-    request.set_count(rows);
-    request.set_statistics(statistics);
-    request.set_long_form(long_form);
+    request.set_count(asked.rows);
+    request.set_statistics(asked.statistics);
+    request.set_long_form(asked.long_form);
+    request.mutable_pivot()->Assign(asked.pivot.begin(), asked.pivot.end());
     Table all;
     const std::function<void(const Table&)> add = [&](const Table& part) {
       if (all.rows().empty())
@@ -94,12 +97,21 @@ class SchedulerSource final : public Source {
         all.mutable_rows()->MergeFrom(part.rows());
     };
     client_.stream(&Sweeps::Stub::GetTable, request, add, 60s);
-    if (rows == 0) all.set_left_out(0);
+    if (asked.rows == 0) all.set_left_out(0);
     all.set_next(0);
     return all;
   }
   ListWorkersResponse list_workers() override {
-    return client_.call(&Workers::Stub::ListWorkers, ListWorkersRequest{});
+    ListWorkersRequest request;
+    ListWorkersResponse all = client_.call(&Workers::Stub::ListWorkers, request);
+    while (all.next() != 0) {
+      request.set_first(all.next());
+      ListWorkersResponse page = client_.call(&Workers::Stub::ListWorkers, request);
+      move_all(*page.mutable_workers(), *all.mutable_workers());
+      all.set_next(page.next());
+    }
+    all.set_left_out(0);
+    return all;
   }
 
   RunDetail run(std::uint32_t run) override {
@@ -119,7 +131,14 @@ class SchedulerSource final : public Source {
     return client_.call(&Sweeps::Stub::GetProvenance, named<SweepRequest>(sweep));
   }
   TuningResponse tuning(const std::string& sweep) override {
-    return client_.call(&Sweeps::Stub::GetTuning, named<SweepRequest>(sweep));
+    auto request = named<SweepRequest>(sweep);
+    TuningResponse all = client_.call(&Sweeps::Stub::GetTuning, request);
+    while (all.next() != 0) {
+      request.set_first(all.next());
+      TuningResponse page = client_.call(&Sweeps::Stub::GetTuning, request);
+      views::append_points(page, all);
+    }
+    return all;
   }
   Retention retention() override { return client_.call(&Keeping::Stub::GetRetention, RetentionRequest{}); }
   WhyResponse why(const WhyRequest& request) override { return client_.call(&Runs::Stub::Why, request, 60s); }
@@ -179,13 +198,16 @@ class StoreSource final : public Source {
     return views::sweep_detail(db_, name,
                                {.first = first, .most_trials = trials == 0 ? kTrialsAtOnce : trials});
   }
-  Table table(const std::string& name, std::uint32_t rows, bool statistics, bool long_form) override {
+  Table table(const std::string& name, const TableAsked& asked) override {
     Table table = views::table(db_, name);
-    if (!long_form && views::has_pivot(table)) table = views::pivoted(table);
-    if (statistics) views::add_statistics(table);
-    if (const auto all = static_cast<std::uint32_t>(table.rows_size()); rows > 0 && all > rows) {
-      table.mutable_rows()->DeleteSubrange(static_cast<int>(rows), static_cast<int>(all - rows));
-      table.set_left_out(all - rows);
+    if (!asked.pivot.empty())
+      table = views::pivoted_by(db_, std::move(table), asked.pivot);
+    else if (!asked.long_form && views::has_pivot(table))
+      table = views::pivoted(table);
+    if (asked.statistics) views::add_statistics(table);
+    if (const auto all = static_cast<std::uint32_t>(table.rows_size()); asked.rows > 0 && all > asked.rows) {
+      table.mutable_rows()->DeleteSubrange(static_cast<int>(asked.rows), static_cast<int>(all - asked.rows));
+      table.set_left_out(all - asked.rows);
     }
     return table;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/retention.pb.h"
 #include "ablate/v1/runs.pb.h"
@@ -13,6 +14,14 @@
 #include "cli/context.h"
 
 namespace abl::cli {
+
+/// Which form of a table, and how much of it.
+struct TableAsked {
+  std::uint32_t rows = 0;  ///< of a longer table the first so many (`left_out` says how many others); 0: all
+  bool statistics = false;
+  bool long_form = false;            ///< without the pivot that its file asks for
+  std::vector<std::string> pivot{};  ///< in its place: factors whose levels lie along the columns
+};
 
 /// Where the commands that only look read from: a scheduler, or a results file. Both give the same messages.
 /// Throws (all): Error{kNotFound} naming what is not there and the nearest name; kUnavailable when no
@@ -27,10 +36,7 @@ class Source {
                                        std::uint32_t trials = 0) = 0;
   /// All of them at once: a sweep has 100,000 trials at most.
   ablate::v1::SweepDetail sweep(const std::string& name);
-  /// `rows`: of a longer table the first so many, and `left_out` says how many there are beside; 0: all.
-  /// `long_form`: without the pivot that its file asks for.
-  virtual ablate::v1::Table table(const std::string& name, std::uint32_t rows = 0, bool statistics = false,
-                                  bool long_form = false) = 0;
+  virtual ablate::v1::Table table(const std::string& name, const TableAsked& asked = {}) = 0;
   virtual ablate::v1::ListWorkersResponse list_workers() = 0;
   /// Calls `sink` with the log of a run in pieces; with `follow` until the run has ended.
   virtual void log(std::uint32_t run, bool follow,

@@ -424,7 +424,7 @@ std::string text_of(const Verified& each) {
 
 int verify_sample(const Context& context, Source& source, const Sample& sample) {
   const auto trials = chosen(source, sample);
-  const Table table = source.table(sample.sweep, 0, false, true);
+  const Table table = source.table(sample.sweep, {.long_form = true});
   std::vector<Verified> all;
   for (const TrialSummary& trial : trials) {
     Verified verified{.row = trial.row(), .seed = trial.seed(), .run = trial.run()};

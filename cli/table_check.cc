@@ -16,6 +16,7 @@
 #include "cli/source.h"
 #include "cli/tables.h"
 #include "printing/sheet.h"
+#include "views/picked_pivot.h"
 
 namespace abl::cli {
 namespace {
@@ -78,7 +79,7 @@ std::optional<std::string> marker_in(const std::string& line) {
 MarkedTable read_marker(const std::string& command, const std::string& file, std::size_t line) {
   MarkedTable table{.file = file, .line = line};
   std::vector<std::string> words = words_of(command);
-  const std::vector<std::string> kFlags{"--format", "--columns", "--long",    "--stats",
+  const std::vector<std::string> kFlags{"--format", "--columns", "--long",    "--pivot", "--stats",
                                         "--tuning", "--store",   "--caption", "--label"};
   for (std::size_t i = 2; i < words.size(); ++i) {
     std::string word = words[i], value;
@@ -107,6 +108,10 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
     try {
       if (word == "--format") table.format = printing::table_format(value);
       if (word == "--columns") table.options.shown = printing::shown_named(value);
+      if (word == "--pivot" && value == kNoPivot)
+        table.long_form = true;
+      else if (word == "--pivot")
+        table.pivot = views::factors_named(value);
     } catch (const Error& error) {
       bad_marker(file, line, error.what());
     }
@@ -119,8 +124,12 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
     bad_marker(file, line, "a table as JSON is not compared; expected another format");
   if (table.stats && table.format != TableFormat::kText)
     bad_marker(file, line, "--stats in a marker is of tables as text; expected no --format");
-  if (table.tuning && (table.stats || table.long_form || !table.options.shown.empty()))
-    bad_marker(file, line, "--tuning shows points and not rows: expected no --stats, --columns or --long");
+  if (table.tuning &&
+      (table.stats || table.long_form || !table.pivot.empty() || !table.options.shown.empty()))
+    bad_marker(file, line,
+               "--tuning shows points and not rows: expected no --stats, --columns, --long or --pivot");
+  if (!table.pivot.empty() && (table.stats || table.long_form))
+    bad_marker(file, line, "--pivot has no long form: expected no --long or --stats beside it");
   return table;
 }
 
@@ -367,7 +376,9 @@ std::vector<TableDifference> markdown_differences(const MarkedTable& table,
 
 /// What the store says, and which cells of a line name it.
 std::pair<std::string, std::vector<std::size_t>> rendered_anew(Source& source, const MarkedTable& marked) {
-  const auto table = source.table(marked.sweep, 0, marked.stats, marked.stats || marked.long_form);
+  const auto table = source.table(
+      marked.sweep,
+      {.statistics = marked.stats, .long_form = marked.stats || marked.long_form, .pivot = marked.pivot});
   if (!marked.tuning && !table.search())
     return {printing::render_table(table, marked.format, nullptr, marked.options) +
                 (marked.stats ? printing::statistics_text(table) : ""),

@@ -73,8 +73,12 @@ struct MarkedTable {
   printing::TableFormat format = printing::TableFormat::kText;
   printing::TableOptions options;
   bool long_form = false, stats = false, tuning = false;
+  std::vector<std::string> pivot{};
   std::size_t begin = 0, end = 0;  ///< of the table's lines, from 0
 };
+
+/// `--pivot none`: a line for each row, as `--long`.
+inline constexpr const char* kNoPivot = "none";
 
 /// Every marked table of a document's lines; in Markdown the lines that begin with '|', in any other format a
 /// fenced block. Markers inside of such blocks are none: they show what a marker is. Throws:

@@ -404,8 +404,12 @@ grpc::ServerUnaryReactor* SweepsService::GetSweepText(Context*, const ablate::v1
 
 grpc::ServerUnaryReactor* SweepsService::GetTuning(Context*, const ablate::v1::SweepRequest* request,
                                                    ablate::v1::TuningResponse* response) {
-  return answer(pool_, response,
-                [request](storage::Database& db) { return views::tuning(db, request->sweep()); });
+  return answer(pool_, response, [request](storage::Database& db) {
+    const std::uint32_t most = views::kMostTuningPoints;
+    return views::tuning(db, request->sweep(),
+                         {.first = request->first(),
+                          .count = request->count() == 0 ? most : std::min(request->count(), most)});
+  });
 }
 
 }  // namespace abl::scheduler

@@ -20,7 +20,8 @@ TableStream::TableStream(storage::ReadPool& pool, Lane& lane, views::TableCache&
       tables_{tables},
       sweep_{request.sweep()},
       rest_{.first = request.first(), .with_statistics = request.statistics()},
-      long_form_{request.long_form()} {
+      long_form_{request.long_form()},
+      pivot_{request.pivot().begin(), request.pivot().end()} {
   if (request.count() > 0) rest_.count = request.count();
 }
 
@@ -40,7 +41,7 @@ grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
 
 void TableStream::read(storage::Database& db) {
   room_.resize(storage::ReadPool::Room::kToBegin);  // before it is there
-  table_ = tables_.table(db, sweep_, long_form_);
+  table_ = pivot_.empty() ? tables_.table(db, sweep_, long_form_) : tables_.pivoted(db, sweep_, pivot_);
   room_.resize(table_->bytes() + storage::ReadPool::Room::kToBegin);
   send_next();
 }

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "scheduler/lane.h"
@@ -34,6 +36,7 @@ class TableStream final
   const std::string sweep_;
   views::Page rest_;  // rows that are asked for and not sent yet
   const bool long_form_;
+  const std::vector<std::string> pivot_;  // factors that the reader picked
   std::shared_ptr<const views::PackedTable> table_;
   storage::ReadPool::Room room_{pool_};  // of the table and of the part on its way
   std::stop_source stop_;

@@ -9,9 +9,11 @@
 namespace abl::scheduler {
 
 grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext*,
-                                                      const ablate::v1::ListWorkersRequest*,
+                                                      const ablate::v1::ListWorkersRequest* request,
                                                       ablate::v1::ListWorkersResponse* response) {
-  return answer(pool_, response, [](storage::Database& db) { return views::list_workers(db); });
+  return answer(pool_, response, [request](storage::Database& db) {
+    return views::list_workers(db, {.first = request->first(), .count = views::kMostWorkers});
+  });
 }
 
 grpc::ServerUnaryReactor* WorkersService::DrainWorker(grpc::CallbackServerContext* context,
@@ -22,7 +24,8 @@ grpc::ServerUnaryReactor* WorkersService::DrainWorker(grpc::CallbackServerContex
                      request->stop_running() && !request->resume(), [=, this](std::exception_ptr error) {
                        if (error) return reactor->Finish(to_status(error));
                        pool_.post([=](storage::Database& db) {
-                         reactor->Finish(status_of([&] { *response = views::list_workers(db); }));
+                         reactor->Finish(status_of(
+                             [&] { *response = views::list_workers(db, {.count = views::kMostWorkers}); }));
                        });
                      });
   return reactor;

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "storage/pivot_layout.h"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "storage/sweep_store.h"
 #include "storage/table.h"
 
 namespace abl::storage {
 namespace {
 
-/// What a row says of a pivot: its level, all else that it sets, and its names without the level.
+constexpr const char* kNoLevel = "–";  // the level of a row without the factor
+
+/// What a row says of a pivot: its levels, all else that it sets, and its names without the levels.
 struct Placed {
-  std::string level, others, id, label;
+  std::vector<std::string> levels;
+  std::string others, id, label;
 };
 
 /// "layout" and "attention.layout" are names of model.attention.layout.
@@ -43,26 +50,58 @@ std::optional<std::string> take_level(std::string& name, const std::string& by) 
   return std::nullopt;
 }
 
-Placed placed(const TableRow& row, const std::string& set_json, const std::string& by) {
-  Placed place{.id = row.id, .label = row.label};
-  const auto named = take_level(place.id, by);
-  take_level(place.label, by);
-  nlohmann::json others = nlohmann::json::object();
+/// Whether a key is that of a factor, or one below it: a level may be a mapping.
+bool is_of_factor(const std::string& key, const std::string& by) {
+  return key.starts_with(by) && (key.size() == by.size() || key[by.size()] == '.');
+}
+
+/// The level of one factor; takes it out of the names.
+std::string take_level(const PivotRow& row, const std::string& by, std::string& id, std::string& label) {
+  const auto named = take_level(id, by);
+  take_level(label, by);
   std::string own, below;
-  const auto set = nlohmann::json::parse(set_json, nullptr, false);
-  if (set.is_object())
-    for (const auto& [key, value] : set.items()) {
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      if (key == by)
-        own = text;
-      else if (key.starts_with(by + "."))
-        below += (below.empty() ? "" : ", ") + key.substr(by.size() + 1) + "=" + text;
-      else
-        others[key] = text;
-    }
-  place.level = named ? *named : below.empty() ? own : below;
+  for (const auto& [key, value] : row.set)
+    if (key == by)
+      own = value;
+    else if (is_of_factor(key, by))
+      below += (below.empty() ? "" : ", ") + key.substr(by.size() + 1) + "=" + value;
+  const std::string& level = named ? *named : below.empty() ? own : below;
+  return level.empty() ? kNoLevel : level;
+}
+
+Placed placed_by(const PivotRow& row, const std::vector<std::string>& by) {
+  Placed place{.id = row.id, .label = row.label};
+  for (const std::string& key : by) place.levels.push_back(take_level(row, key, place.id, place.label));
+  nlohmann::json others = nlohmann::json::object();
+  for (const auto& [key, value] : row.set)
+    if (std::ranges::none_of(by, [&](const std::string& factor) { return is_of_factor(key, factor); }))
+      others[key] = value;
   place.others = row.group + "\n" + others.dump();
   return place;
+}
+
+std::string together(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+/// Levels of all factors together, by those of the first factor, then of the second, each in the order of the
+/// rows.
+std::vector<std::string> levels_in_order(const std::vector<Placed>& places, std::size_t factors) {
+  std::vector<std::map<std::string, std::size_t>> ranks(factors);
+  std::map<std::vector<std::size_t>, std::string> sorted;
+  for (const Placed& place : places) {
+    std::vector<std::size_t> rank;
+    for (std::size_t i = 0; i < factors; ++i)
+      rank.push_back(ranks[i].try_emplace(place.levels[i], ranks[i].size()).first->second);
+    sorted.emplace(std::move(rank), together(place.levels));
+  }
+  std::vector<std::string> levels;
+  std::set<std::string_view> known;  // "a, b" may be of one factor and of two
+  for (const auto& [rank, level] : sorted)
+    if (known.insert(level).second) levels.push_back(level);
+  return levels;
 }
 
 /// What names begin with alike, as far as whole words go.
@@ -99,36 +138,58 @@ void compare_within_levels(Table& table) {
 
 }  // namespace
 
-void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
-  const auto attributes = nlohmann::json::parse(table.attributes_json, nullptr, false);
-  if (!attributes.is_object() || !attributes.contains("pivot") || !attributes["pivot"].is_object()) return;
-  const auto by = attributes["pivot"].find("by");
-  if (by == attributes["pivot"].end() || !by->is_string()) return;  // of another release
+PivotRow pivot_row(std::string id, std::string label, std::string group, const std::string& set_json) {
+  PivotRow row{.id = std::move(id), .label = std::move(label), .group = std::move(group)};
+  const auto set = nlohmann::json::parse(set_json, nullptr, false);
+  if (set.is_object())
+    for (const auto& [key, value] : set.items())
+      row.set.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  return row;
+}
+
+std::string pivot_level(const PivotRow& row, const std::string& by) {
+  std::string id = row.id, label = row.label;
+  return take_level(row, by, id, label);
+}
+
+std::vector<PivotRow> pivot_rows(Database& db, const std::string& sweep) {
+  return db
+      .prepared(
+          "SELECT id, label, heading, set_json FROM sweep_row WHERE sweep_id = :sweep AND other_sweep = '' "
+          "ORDER BY position")
+      .bind(":sweep", SweepStore{db}.get_brief(sweep).id)
+      .all(
+          [](const Statement& row) { return pivot_row(row.text(0), row.text(1), row.text(2), row.text(3)); });
+}
+
+PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<std::string>& by) {
   struct Line {
     std::string id, label;  // what its rows have in common
     std::set<std::string> levels;
     std::vector<std::size_t> rows;
   };
+  std::vector<Placed> places;
+  PivotLayout layout;
   std::vector<Line> lines;
   std::map<std::string, std::vector<std::size_t>>
-      places;  // of lines, by what else they set: several where a level is there twice
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    TableRow& row = table.rows[i];
-    const Placed place = placed(row, i < sets.size() ? sets[i] : "", by->get<std::string>());
-    row.level = place.level.empty() ? "–" : place.level;
-    auto& known = places[place.others];
-    auto line =
-        std::ranges::find_if(known, [&](std::size_t l) { return !lines[l].levels.contains(row.level); });
+      known_lines;  // by what else they set: several where a level is there twice
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Placed& place = places.emplace_back(placed_by(rows[i], by));
+    const std::string level = together(place.levels);
+    layout.rows.push_back({.level = level});
+    auto& known = known_lines[place.others];
+    auto line = std::ranges::find_if(known, [&](std::size_t l) { return !lines[l].levels.contains(level); });
     if (line == known.end()) {
       line = known.insert(known.end(), lines.size());
       lines.push_back({.id = place.id, .label = place.label});
     }
     Line& of = lines[*line];
-    of.levels.insert(row.level);
+    of.levels.insert(level);
     of.rows.push_back(i);
     of.id = common_name(of.id, place.id);
     of.label = common_name(of.label, place.label);
   }
+  layout.levels = levels_in_order(places, by.size());
   std::map<std::string, std::size_t> ids;
   std::set<std::string> taken;
   for (const Line& line : lines) ++ids[line.id];
@@ -136,12 +197,31 @@ void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
     if (line.id.empty() && lines.size() == 1)
       line.id = "all";
     else if (line.id.empty() || ids[line.id] > 1)
-      line.id = table.rows[line.rows.front()].id;
+      line.id = rows[line.rows.front()].id;
     while (!taken.insert(line.id).second) line.id += "'";
     for (const std::size_t row : line.rows) {
-      table.rows[row].line = line.id;
-      table.rows[row].line_label = line.label.empty() ? line.id : line.label;
+      layout.rows[row].line = line.id;
+      layout.rows[row].line_label = line.label.empty() ? line.id : line.label;
     }
+  }
+  return layout;
+}
+
+void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
+  const auto attributes = nlohmann::json::parse(table.attributes_json, nullptr, false);
+  if (!attributes.is_object() || !attributes.contains("pivot") || !attributes["pivot"].is_object()) return;
+  const auto by = attributes["pivot"].find("by");
+  if (by == attributes["pivot"].end() || !by->is_string()) return;  // of another release
+  std::vector<PivotRow> rows;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const TableRow& row = table.rows[i];
+    rows.push_back(pivot_row(row.id, row.label, row.group, i < sets.size() ? sets[i] : ""));
+  }
+  PivotLayout layout = pivot_layout(rows, {by->get<std::string>()});
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    table.rows[i].line = std::move(layout.rows[i].line);
+    table.rows[i].line_label = std::move(layout.rows[i].line_label);
+    table.rows[i].level = std::move(layout.rows[i].level);
   }
   compare_within_levels(table);
 }

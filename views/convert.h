@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ablate/v1/runs.pb.h"
@@ -36,8 +37,10 @@ ablate::v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo = n
 /// The same of a table that nobody needs any more: its rows go as they are converted.
 ablate::v1::Table to_proto(storage::Table&& table);
 /// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells
-/// stand as they were compared; what is best is of each column anew.
-ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
+/// stand as they were compared; what is best is of each column anew. `levels`: the columns' order, where it
+/// is not that of the rows.
+ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr,
+                          const std::vector<std::string>& levels = {});
 /// Whether it is one that can be pivoted and is not yet.
 inline bool has_pivot(const ablate::v1::Table& table) {
   return table.has_pivot() && !table.pivoted() && table.rows_size() > 0 && !table.rows(0).line().empty();

@@ -19,8 +19,10 @@ namespace v1 = ablate::v1;
 
 /// The lines and levels of a table, in the order of its rows, and which row stands where.
 struct Layout {
-  explicit Layout(const v1::Table& table) {
+  /// `in_order`: levels that come first, so.
+  Layout(const v1::Table& table, std::vector<std::string> in_order) : levels{std::move(in_order)} {
     std::unordered_map<std::string, std::size_t> known_lines, known_levels;
+    for (std::size_t i = 0; i < levels.size(); ++i) known_levels.emplace(levels[i], i);
     for (int i = 0; i < table.rows_size(); ++i) {
       const v1::TableRow& row = table.rows(i);
       const auto [line, is_new_line] = known_lines.try_emplace(row.line(), lines.size());
@@ -48,6 +50,13 @@ struct Source {
   std::optional<std::size_t> level;
 };
 
+/// Whether it shows what the levels say.
+bool shows_levels(const v1::Pivot& pivot, const v1::Column& column) {
+  return column.kind() == v1::Column::KIND_SETTING &&
+         (column.source() == pivot.by() ||
+          std::ranges::find(pivot.picked(), column.source()) != pivot.picked().end());
+}
+
 bool is_pivoted(const v1::Table& table, const v1::Column& column) {
   return std::ranges::find(table.pivot().columns(), column.name()) != table.pivot().columns().end();
 }
@@ -65,8 +74,8 @@ std::vector<Source> sources_of(const v1::Table& table, const Layout& layout,
       for (std::size_t level = 0; level < layout.levels.size(); ++level)
         for (int other = i; other < table.columns_size(); ++other)
           if (is_pivoted(table, table.columns(other))) sources.push_back({other, level});
-    } else if (column.kind() == v1::Column::KIND_SETTING && column.source() == table.pivot().by()) {
-      continue;  // the levels say it
+    } else if (shows_levels(table.pivot(), column)) {
+      continue;
     } else if (column.kind() == v1::Column::KIND_COUNT || column.kind() == v1::Column::KIND_SETTING ||
                column.kind() == v1::Column::KIND_PRINTED) {
       sources.push_back({i, std::nullopt});
@@ -124,8 +133,8 @@ void add_trials(const v1::TrialCounts& more, v1::TrialCounts& to) {
 
 }  // namespace
 
-v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo) {
-  const Layout layout{table};
+v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo, const std::vector<std::string>& levels) {
+  const Layout layout{table, levels};
   std::vector<std::string> left_out;
   const std::vector<Source> sources = sources_of(table, layout, left_out);
   v1::Table message = table;
@@ -157,7 +166,9 @@ v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo) {
     line.set_not_trained(first.not_trained());
     line.set_not_trained_why(first.not_trained_why());
     for (const auto& [level, row] : rows) {
-      if (line.baseline().empty()) line.set_baseline(line_with(table.rows(row).baseline()));
+      // a line whose cells are compared with those of other lines has no one baseline
+      if (line.baseline().empty() && table.pivot().picked().empty())
+        line.set_baseline(line_with(table.rows(row).baseline()));
       add_trials(table.rows(row).trials(), *line.mutable_trials());
       if (table.rows(row).not_trained().empty()) line.clear_not_trained(), line.clear_not_trained_why();
     }

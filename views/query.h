@@ -53,6 +53,12 @@ inline constexpr Parameter kRowCount{.name = "count",
                                      .about = "Rows to return at most, with at most 5000 trials in total",
                                      .number = Range{.highest = 1000, .otherwise = 200}};
 
+inline constexpr Parameter kPivotAsked{
+    .name = "pivot",
+    .about =
+        "Factors whose levels lie along the columns in place of the file's, such as `groups,layout`; "
+        "`factors` has them"};
+
 /// What a read is asked with: whose it is, and the parameters behind the "?". Throws (all of it):
 /// Error{kInvalidArgument} that says which parameter, what it is and what was expected.
 struct Query {

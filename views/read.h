@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ struct Read {
   bool quick = false;                                  ///< a few lookups at most, however much is stored
   std::string (*answer)(const Query&, const Stored&);  ///< that message as JSON
 };
+
+/// The form of a sweep's table that a query asks for (`pivot`, `long_form`).
+/// Throws: Error{kInvalidArgument}, and as TableCache.
+std::shared_ptr<const PackedTable> table_asked(const Query& query, const Stored& stored);
 
 /// Every read of views/reads/.
 std::span<const Read* const> all_reads();

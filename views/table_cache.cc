@@ -45,6 +45,11 @@ std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, cons
   return next.form(long_form);
 }
 
+std::shared_ptr<const PackedTable> TableCache::pivoted(storage::Database& db, const std::string& sweep,
+                                                       const std::vector<std::string>& factors) {
+  return picked_.table(db, table(db, sweep, true), factors, memo_);
+}
+
 /// Whether it is no older than the state of the store that somebody asks for. The log hears of a commit after
 /// readers may see it: a table that was brought up to date in between lacks what the log has since.
 bool TableCache::is_new(const Kept& kept, std::int64_t asked) const {

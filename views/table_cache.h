@@ -15,6 +15,7 @@
 #include "storage/database.h"
 #include "storage/table.h"
 #include "views/packed_table.h"
+#include "views/picked_pivot.h"
 #include "views/row_means.h"
 
 namespace abl::views {
@@ -46,6 +47,9 @@ class TableCache {
   /// `long_form`: without the pivot that its file asks for.
   std::shared_ptr<const PackedTable> table(storage::Database& db, const std::string& sweep,
                                            bool long_form = false);
+  /// The same, pivoted by factors that a reader picked (picked_pivot.h). Throws: as PickedPivots::table.
+  std::shared_ptr<const PackedTable> pivoted(storage::Database& db, const std::string& sweep,
+                                             const std::vector<std::string>& factors);
 
  private:
   struct Kept {
@@ -76,6 +80,7 @@ class TableCache {
   std::size_t bytes_ = 0;
   std::set<std::string> under_way_;
   RowMeans means_;
+  PickedPivots picked_;
   const std::shared_ptr<StatisticsMemo> memo_ = std::make_shared<StatisticsMemo>();  // of all tables
 };
 

@@ -86,7 +86,10 @@ struct ProbeRecord {
   std::vector<storage::StoredPicture> pictures{};
 };
 ProbeRecord probe_record(const ablate::v1::ProbeFound& message);
-ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
+/// Workers, those that are connected first; `left_out` and `next` of the message say what others there are.
+ablate::v1::ListWorkersResponse list_workers(storage::Database& db, const Page& workers = {});
+/// Workers of one such answer, some megabytes: each comes with all its slots.
+inline constexpr std::uint32_t kMostWorkers = 500;
 /// The file of a sweep in one of its revisions.
 /// Throws: Error{kNotFound} where it has fewer, saying how many.
 ablate::v1::SweepText sweep_text(storage::Database& db, const std::string& sweep, std::uint32_t revision);
@@ -103,9 +106,11 @@ ablate::v1::Retention retention(storage::Database& db, const std::filesystem::pa
 ablate::v1::ProvenanceResponse provenance(storage::Database& db, const std::string& sweep);
 /// What to store of one; nothing of an empty one. Throws: Error{kInvalidArgument} where it is too large.
 std::optional<storage::ProvenanceRecord> provenance_record(const ablate::v1::Provenance& message);
-/// How the rows of a sweep are tuned, or what its search finds.
-/// Throws: Error{kFailedPrecondition} for a sweep with neither.
-ablate::v1::TuningResponse tuning(storage::Database& db, const std::string& sweep);
+/// How the rows of a sweep are tuned, or what its search finds; `points`: counted over all rows, of which
+/// those without any of them are left out. Throws: Error{kFailedPrecondition} for a sweep with neither.
+ablate::v1::TuningResponse tuning(storage::Database& db, const std::string& sweep, const Page& points = {});
+/// Points of one such answer, some megabytes.
+inline constexpr std::uint32_t kMostTuningPoints = 5000;
 /// How a cell of a sweep's table came about. Reads the whole table: what is best in it, and what is noted.
 ablate::v1::WhyResponse why(storage::Database& db, const ablate::v1::WhyRequest& request);
 /// Two sweeps, rows or runs side by side. Reads what the answer has, however much else is stored.

@@ -106,7 +106,7 @@ def reads_of(tab, store, sweep):
         "A sweep: head and trials": detail, "A sweep: its table": table, "A sweep: table, in the middle": table.replace(f"first=0&count={ROWS}", middle),
         "A sweep: table, the last rows": table.replace("first=0", f"first={max(0, rows - ROWS)}"),
         "A sweep: trials, in the middle": f"sweeps/{sweep}?{middle}", "A sweep: table, pivoted or not": f"sweeps/{sweep}/table?first=0&count={ROWS}&statistics=1",
-        "A sweep: how a cell came about": f"sweeps/{sweep}/why?row=i%3D1&column=loss", "A sweep: where it is from": f"sweeps/{sweep}/provenance",
+        "A sweep: what it can be pivoted by": f"sweeps/{sweep}/factors", "A sweep: how a cell came about": f"sweeps/{sweep}/why?row=i%3D1&column=loss", "A sweep: where it is from": f"sweeps/{sweep}/provenance",
         "A sweep: what happened": f"sweeps/{sweep}/events?count=100",
         "A sweep: its file": f"sweeps/{sweep}/text",
         "A sweep: failures": f"failures?sweep={sweep}",

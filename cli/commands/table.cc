@@ -20,6 +20,7 @@
 #include "printing/sheet.h"
 #include "printing/table.h"
 #include "views/comparison.h"
+#include "views/picked_pivot.h"
 
 namespace abl::cli {
 namespace {
@@ -34,7 +35,7 @@ constexpr std::uint32_t kMostOnATerminal = 1000;  // rows
 constexpr int kMostRunsDrawn = 2000;              // whose points are read one after the other
 
 struct Flags {
-  std::string sweep, format = "text", columns, plot, y, x, output, check;
+  std::string sweep, format = "text", columns, pivot, plot, y, x, output, check;
   bool stats = false, tuning = false, long_form = false, write = false;
   printing::TableOptions options;
   printing::Selection selection;
@@ -86,7 +87,8 @@ std::string draw(const Context& context, const Flags& flags) {
   const auto source = open_source(context);
   const Plot plot = *value_named<Plot>(flags.plot);
   if (plot == Plot::kTuning) return tuning_svg(source->tuning(flags.sweep), flags.x);
-  const v1::Table table = source->table(flags.sweep, 0, plot != Plot::kCurves, true);
+  const v1::Table table =
+      source->table(flags.sweep, {.statistics = plot != Plot::kCurves, .long_form = true});
   if (plot == Plot::kCurves) return draw_curves(*source, table, flags.y);
   if (table.search())
     reject(fmt::format("{} is a search, whose table is its points: expected --plot tuning", table.sweep()));
@@ -160,7 +162,7 @@ void check_flags(const Context& context, const Flags& flags, bool formatted) {
       reject(fmt::format("--check reads from FILE which sweeps to compare; expected no SWEEP, got '{}'",
                          flags.sweep));
     if (formatted || !flags.plot.empty() || !flags.output.empty() || flags.stats || !flags.columns.empty() ||
-        selects(flags.selection))
+        !flags.pivot.empty() || selects(flags.selection))
       reject(
           "--check reads formats and columns from FILE as well; expected no other flag than --write, --store "
           "and --json");
@@ -178,8 +180,14 @@ void check_flags(const Context& context, const Flags& flags, bool formatted) {
     reject("--x requires --plot scatter or tuning");
   if (!flags.y.empty() && flags.plot == "tuning")
     reject("--plot tuning draws the metric that points were chosen by: expected no --y");
-  if (flags.tuning && (flags.stats || !flags.plot.empty() || !flags.columns.empty() || flags.long_form))
-    reject("--tuning shows points and not rows: expected no --stats, --plot, --columns or --long beside it");
+  if (flags.tuning && (flags.stats || !flags.plot.empty() || !flags.columns.empty() || flags.long_form ||
+                       !flags.pivot.empty()))
+    reject(
+        "--tuning shows points and not rows: expected no --stats, --plot, --columns, --long or --pivot "
+        "beside "
+        "it");
+  if (!flags.pivot.empty() && (flags.stats || flags.long_form || !flags.plot.empty()))
+    reject("--pivot is a form of the printed table: expected no --stats, --long or --plot beside it");
   if ((flags.tuning || !flags.plot.empty()) && selects(flags.selection))
     reject(
         "--sort, --without, --complete and --find apply to printed tables only: expected no --tuning or "
@@ -215,6 +223,11 @@ Run declare_table(CLI::App& app, Context& context) {
       "value,n,paper]");
   app.add_flag("--long", flags->long_form,
                "Print one line for each row, even where the sweep file asks for a pivot");
+  app.add_option(
+         "--pivot", flags->pivot,
+         "Put the levels of these factors along the columns and all others down the rows, whatever the "
+         "sweep file says; none: as --long")
+      ->type_name("FACTOR,…");
   app.add_option("--sort", flags->selection.sort,
                  "Sort rows by this column, or in descending order by -COLUMN; by COLUMN.paper, the paper's "
                  "values, or by row, their ids [the file's order]")
@@ -242,6 +255,7 @@ Run declare_table(CLI::App& app, Context& context) {
   app.add_flag("--write", flags->write, "With --check: update the document");
   add_source(app, context);
   return [&context, flags, format]() -> int {
+    if (flags->pivot == kNoPivot) flags->pivot.clear(), flags->long_form = true;
     check_flags(context, *flags, format->count() > 0);
     if (!flags->check.empty()) return check_tables(context, flags->check, flags->write);
     if (!flags->columns.empty()) flags->options.shown = printing::shown_named(flags->columns);
@@ -272,8 +286,10 @@ Run declare_table(CLI::App& app, Context& context) {
     const bool is_for_eyes =
         for_terminal && context.out.interactive() && !context.json && named == TableFormat::kText;
     const bool chosen = selects(flags->selection);
-    auto table = source->table(flags->sweep, is_for_eyes && !chosen ? kMostOnATerminal : 0, flags->stats,
-                               flags->stats || flags->long_form);
+    auto table = source->table(flags->sweep, {.rows = is_for_eyes && !chosen ? kMostOnATerminal : 0,
+                                              .statistics = flags->stats,
+                                              .long_form = flags->stats || flags->long_form,
+                                              .pivot = views::factors_named(flags->pivot)});
     if (table.search() && (flags->stats || !flags->columns.empty() || chosen))
       reject(fmt::format(
           "{} is a search: its table lists points and not rows; expected no --stats, --columns, --sort, "

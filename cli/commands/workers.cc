@@ -107,7 +107,8 @@ ablate::v1::ListWorkersResponse drain(Context& context, const WorkersFlags& flag
   request.set_reason(flags.reason);
   request.set_stop_running(flags.stop_running);
   Client client{context};
-  return client.call(&ablate::v1::Workers::Stub::DrainWorker, request);
+  auto list = client.call(&ablate::v1::Workers::Stub::DrainWorker, request);
+  return list.left_out() == 0 ? list : open_source(context)->list_workers();
 }
 
 Run declare_workers(CLI::App& app, Context& context) {

@@ -41,7 +41,7 @@ class RowCurvesTest : public testing::Test {
 
 TEST_F(RowCurvesTest, OfManyPointsAboutAsManyAsAPictureShowsAreKeptOfAllSeedsAtTheSameSteps) {
   const auto stored = source(10'001);
-  const auto all = row_curves(*stored, stored->table("s", 0, false, true), {"acc"}, 1000);
+  const auto all = row_curves(*stored, stored->table("s", {.long_form = true}), {"acc"}, 1000);
   ASSERT_THAT(all.metrics.at("acc"), SizeIs(2));
   const Curve& curve = all.metrics.at("acc")[0];
   EXPECT_GT(curve.points.size(), 500u);
@@ -55,7 +55,7 @@ TEST_F(RowCurvesTest, OfManyPointsAboutAsManyAsAPictureShowsAreKeptOfAllSeedsAtT
 
 TEST_F(RowCurvesTest, OfFewAllAreKept) {
   const auto stored = source(40);
-  const auto all = row_curves(*stored, stored->table("s", 0, false, true), {"acc"}, 1000);
+  const auto all = row_curves(*stored, stored->table("s", {.long_form = true}), {"acc"}, 1000);
   EXPECT_THAT(all.metrics.at("acc")[0].points, SizeIs(40));
   EXPECT_THAT(all.said, testing::ElementsAre("acc"));
   EXPECT_THAT(report_html(*stored, "s"), HasSubstr("<svg"));

@@ -50,12 +50,23 @@ TEST(TableCheck, FindsTheTablesThatHaveAMarker) {
   EXPECT_EQ(tables[1].end, 15u);
 }
 
+TEST(TableCheck, AMarkerMayPivotItsTable) {
+  const auto tables = marked_tables(lines_of("<!-- ablate table a --pivot x,y -->\n```\nrow\n```\n"
+                                             "<!-- ablate table a --pivot=none -->\n```\nrow\n```\n"),
+                                    "r.md");
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_THAT(tables[0].pivot, ElementsAre("x", "y"));
+  EXPECT_FALSE(tables[0].long_form);
+  EXPECT_TRUE(tables[1].long_form);
+}
+
 TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
   const auto said = [](const std::string& text) {
     return error_of([&] { marked_tables(lines_of(text), "r.md"); });
   };
   EXPECT_EQ(said("\n<!-- ablate table a --fromat text -->\n"),
-            "r.md:2: unknown flag '--fromat' in the marker; expected --format, --columns, --long, --stats, "
+            "r.md:2: unknown flag '--fromat' in the marker; expected --format, --columns, --long, --pivot, "
+            "--stats, "
             "--tuning, --store, --caption or --label; did you mean '--format'?");
   EXPECT_EQ(said("<!-- ablate table --format markdown -->\n| a |\n"),
             "r.md:1: the marker names no sweep; expected 'ablate table SWEEP'");
@@ -65,6 +76,10 @@ TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
             "r.md:1: no table follows the marker; expected lines that begin with '|'");
   EXPECT_EQ(said("<!-- ablate table a -->\n```\nrow\n"),
             "r.md:1: no table follows the marker; expected a block between lines of ```");
+  EXPECT_EQ(said("<!-- ablate table a --pivot x --long -->\n```\nrow\n```\n"),
+            "r.md:1: --pivot has no long form: expected no --long or --stats beside it");
+  EXPECT_EQ(said("<!-- ablate table a --pivot x,,y -->\n```\nrow\n```\n"),
+            "r.md:1: pivot: expected factors with commas between them, such as groups,layout, got 'x,,y'");
   EXPECT_THAT(said("<!-- ablate table a --format markdwn -->\n| a |\n"),
               HasSubstr("did you mean 'markdown'?"));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/tuning.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace abl::views {
@@ -72,6 +73,43 @@ TEST(TuningTest, ATableSaysOfEachRowWhatItWasGivenAndWhichWasTunedLess) {
   EXPECT_EQ(notes[2], "row c: cannot be tuned: 8 of 8 points without a value");
   EXPECT_THAT(tuning_notes("", {}), ElementsAre());
   EXPECT_EQ(tuned_text(choice("a")), "recipe.lr 0.0031, recipe.schedule linear, the best of 8 points");
+}
+
+/// Rows of so many points, of which the names count on.
+ablate::v1::TuningResponse points_of(const std::vector<int>& rows) {
+  ablate::v1::TuningResponse tuning;
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& row = *tuning.add_rows();
+    row.set_row(std::string(1, static_cast<char>('a' + i)));
+    for (int j = 0; j < rows[i]; ++j) row.add_points()->set_point(number++);
+  }
+  return tuning;
+}
+
+std::string text_of(const ablate::v1::TuningResponse& tuning) {
+  std::string text;
+  for (const auto& row : tuning.rows()) {
+    text += row.row() + ":";
+    for (const auto& point : row.points()) text += " " + std::to_string(point.point());
+    text += row.first() == 0 ? "; " : fmt::format(" (from {}); ", row.first());
+  }
+  return text + fmt::format("left out {}, next {}", tuning.left_out(), tuning.next());
+}
+
+TEST(TuningTest, PointsAreReadInPartsThatMayEndWithinARow) {
+  const auto part = [](std::uint32_t first, std::uint32_t count) {
+    auto tuning = points_of({2, 3, 0, 1});
+    keep_points(tuning, {.first = first, .count = count});
+    return tuning;
+  };
+  EXPECT_EQ(text_of(part(0, 3)), "a: 0 1; b: 2; left out 3, next 3");
+  EXPECT_EQ(text_of(part(3, 3)), "b: 3 4 (from 1); d: 5; left out 3, next 0");
+  EXPECT_EQ(text_of(part(6, 3)), "left out 6, next 0") << "behind the end";
+  EXPECT_EQ(text_of(part(0, 6)), "a: 0 1; b: 2 3 4; c:; d: 5; left out 0, next 0") << "all is as it was";
+  auto all = part(0, 3), rest = part(3, 3);
+  append_points(rest, all);
+  EXPECT_EQ(text_of(all), "a: 0 1; b: 2 3 4; d: 5; left out 0, next 0");
 }
 
 TEST(TuningTest, WhatAnotherReleaseStoredIsNoReasonToFail) {

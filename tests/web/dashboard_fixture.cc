@@ -3,10 +3,10 @@
 // [--watch|--sign-in]]. Says where it is on stdout and then does what each line of stdin tells it: `advance
 // STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `long NAME` (5,000 rows), `lengthen NAME`
 // (its labels and metric names), `print RUN` (colours and a bar to its log), `chatter RUN` (40,000 lines),
-// `grow RUN POINTS`, `crowd NAME ROWS`, `hostile NAME` (its labels), `extend NAME`, `probe RUN`, `sample RUN
-// FROM SECONDS`, `revoke`; ends with stdin. With --sign-in it is served with TLS, and the token "abl_vera"
-// lets vera in until `revoke`, with two open pages. Its heartbeat is quick, so that a test need not wait for
-// a slow one.
+// `grow RUN POINTS`, `crowd NAME ROWS`, `factors NAME`, `hostile NAME` (its labels), `extend NAME`, `probe
+// RUN`, `sample RUN FROM SECONDS`, `revoke`; ends with stdin. With --sign-in it is served with TLS, and the
+// token "abl_vera" lets vera in until `revoke`, with two open pages. Its heartbeat is quick, so that a test
+// need not wait for a slow one.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -104,6 +104,10 @@ int serve(const std::vector<std::string>& arguments) {
       int rows = 0;
       words >> rows;
       demo.submit_crowd(argument, rows);
+      publish(argument, 0);
+    }
+    if (verb == "factors") {
+      demo.submit_factors(argument);
       publish(argument, 0);
     }
     if (verb == "hostile") {

@@ -386,6 +386,47 @@ void DemoStore::submit_crowd(const std::string& name, int rows) {
   }
 }
 
+void DemoStore::submit_factors(const std::string& name) {
+  storage::NewSweep sweep{.name = name,
+                          .file = name + ".yaml",
+                          .text = "name: " + name + "\n",
+                          .canonical = "{}",
+                          .canonical_hash = sha256_hex(name),
+                          .baseline = "kernel=dot,groups=1",
+                          .seeds = {0, 1},
+                          .priority = 1};  // before what waits
+  sweep.columns = {top1_column()};
+  std::vector<storage::NewTrial> trials;
+  for (const char* kernel : {"dot", "gaussian"})
+    for (const int groups : {1, 2, 4}) {
+      if (kernel == std::string{"gaussian"} && groups == 4) continue;  // a combination that there is not
+      const std::string id = fmt::format("kernel={},groups={}", kernel, groups);
+      sweep.rows.push_back(
+          {.id = id,
+           .label = id,
+           .set_json = fmt::format(R"({{"model.attention.kernel":"{}","model.attention.groups":{}}})", kernel,
+                                   groups),
+           .config_hash = sha256_hex(name + id)});
+    }
+  for (int seed = 0; seed < 2; ++seed)
+    for (int row = 0; row < static_cast<int>(sweep.rows.size()); ++row)
+      trials.push_back({.row = row,
+                        .seed_index = seed,
+                        .seed = seed,
+                        .config = config_of(kRows[0], seed),
+                        .config_hash = sha256_hex(fmt::format("{} {} {}", name, row, seed)),
+                        .result_version = 1,
+                        .data = "shapes"});
+  storage::SweepStore{db_}.insert(sweep, trials, now_);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const RunId run = start("anvil-1");
+    storage::Series top1{.name = "val/top1"};
+    add_point(top1, kSteps, 60 + 4 * trials[i].row + 0.1 * static_cast<double>(trials[i].seed), now_);
+    storage::MetricStore{db_}.append(run, {top1});
+    complete(run);
+  }
+}
+
 void DemoStore::make_hostile(const std::string& name) {
   const auto sweep = storage::SweepStore{db_}.get(name).id;
   db_.execute(

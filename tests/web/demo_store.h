@@ -39,6 +39,9 @@ class DemoStore {
   void lengthen(const std::string& name);
   /// A finished sweep of many rows of one seed each: row-0 ends lowest, the last highest.
   void submit_crowd(const std::string& name, int rows);
+  /// A finished sweep of two factors and two seeds, made of kernel dot and gaussian by groups 1, 2 and 4, but
+  /// for the last combination; the first row is the baseline.
+  void submit_factors(const std::string& name);
   /// Gives a sweep labels that would be harmful as HTML, long, or from right to left.
   void make_hostile(const std::string& name);
   /// Gives a run so many further points of the metric `long`, one at each step: its step, but for -1 at step

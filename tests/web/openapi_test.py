@@ -135,6 +135,7 @@ class OpenApi(unittest.TestCase):
         sweeps = [sweep["name"] for sweep in ask("/api/v1/sweeps")["sweeps"]]
         self.assertGreaterEqual(len(sweeps), 5)
         ask("/api/v1/sweeps", ("first", 1), ("count", 1))
+        pivoted = 0
         for sweep in sweeps:
             ask("/api/v1/sweeps/{sweep}", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/provenance", sweep=sweep)
@@ -144,6 +145,9 @@ class OpenApi(unittest.TestCase):
             ask("/api/v1/sweeps/{sweep}/text", sweep=sweep)
             ask("/api/v1/sweeps/{sweep}/tuning", sweep=sweep, status=409)
             ask("/api/v1/sweeps/{sweep}/table", sweep=sweep)
+            for factor in ask("/api/v1/sweeps/{sweep}/factors", sweep=sweep)["factors"]:
+                ask("/api/v1/sweeps/{sweep}/table", ("pivot", factor["name"]), sweep=sweep)
+                pivoted += 1
             table = ask("/api/v1/sweeps/{sweep}/table", ("statistics", 1), ("count", 50), sweep=sweep)
             for row in table["rows"]:
                 for column in table["columns"]:
@@ -153,6 +157,7 @@ class OpenApi(unittest.TestCase):
             ask("/api/v1/failures", ("sweep", sweep))
             for form in ("text", "markdown", "csv", "latex", "html"):
                 ask("/api/v1/sweeps/{sweep}/printed", ("format", form), sweep=sweep)
+        self.assertGreater(pivoted, 0)
         ask("/api/v1/compare", ("a", sweeps[0]), ("b", sweeps[-1]))
         ask("/api/v1/sweeps/{sweep}", sweep=LABEL, status=404)
         runs = [run["id"] for run in ask("/api/v1/runs")["runs"]]
@@ -219,10 +224,10 @@ class OpenApi(unittest.TestCase):
     def test_schemathesis_finds_nothing_else(self):
         with tempfile.TemporaryDirectory() as folder:
             # what parameters have to do with each other (`after` and `first` of /sweeps, `from` and `to` of curves and resources), the words of a
-            # search, and where an answer goes on, no schema of one can say
+            # search, the factors of a table, and where an answer goes on, no schema of one can say
             (pathlib.Path(folder) / "schemathesis.toml").write_text("".join(
                 f'[[operations]]\ninclude-name = "GET /api/v1/{path}"\nchecks.positive_data_acceptance.enabled = false\n'
-                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/events", "sweeps/{sweep}/printed", "runs/{run}/resources")))
+                for path in ("sweeps", "curves", "failures", "search", "sweeps/{sweep}/events", "sweeps/{sweep}/printed", "sweeps/{sweep}/table", "runs/{run}/resources")))
             # the stream has no end, and this dashboard has no scheduler that does anything
             done = subprocess.run([pathlib.Path(sys.executable).parent / "schemathesis", "run", self.dashboard.url + "/api", "--seed", "1", "--max-examples", "40",
                                    "--phases", "examples,coverage,fuzzing", "--exclude-path-regex", "/api/v1/(events|actions/.*)",

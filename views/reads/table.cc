@@ -4,11 +4,17 @@
 #include "views/read.h"
 
 namespace abl::views {
-namespace {
 
 namespace v1 = ablate::v1;
 
-}  // namespace
+std::shared_ptr<const PackedTable> table_asked(const Query& query, const Stored& stored) {
+  const auto factors = factors_named(query.text(kPivotAsked.name));
+  const bool long_form = query.number("long_form") == 1;
+  if (long_form && !factors.empty())
+    throw Error{Code::kInvalidArgument, "'pivot' and 'long_form' cannot be combined"};
+  return factors.empty() ? stored.tables.table(stored.db, query.name, long_form)
+                         : stored.tables.pivoted(stored.db, query.name, factors);
+}
 
 v1::Table table(storage::Database& db, const std::string& sweep) {
   return to_proto(storage::read_table(db, sweep));
@@ -27,14 +33,14 @@ extern const Read kTableRead{
                     .number = Range{.highest = 1, .otherwise = 0}},
                    {.name = "long_form",
                     .about = "1: do not pivot the table, whatever its file says",
-                    .number = Range{.highest = 1, .otherwise = 0}}},
+                    .number = Range{.highest = 1, .otherwise = 0}},
+                   kPivotAsked},
     .message = v1::Table::descriptor,
     .answer =
         [](const Query& query, const Stored& stored) {
           Page rows = query.page_of_rows();
           rows.with_statistics = query.number("statistics") == 1;
-          const bool long_form = query.number("long_form") == 1;
-          return to_json(stored.tables.table(stored.db, query.name, long_form)->part(rows));
+          return to_json(table_asked(query, stored)->part(rows));
         },
 };
 

@@ -237,7 +237,41 @@ std::vector<std::string> tuning_notes(const std::string& tune_json,
   return notes;
 }
 
-v1::TuningResponse tuning(storage::Database& db, const std::string& sweep) {
+void keep_points(v1::TuningResponse& tuning, const Page& page) {
+  std::uint64_t before = 0, kept = 0;  // points of the rows before; points that stay
+  const std::uint64_t end = std::uint64_t{page.first} + page.count;
+  auto& rows = *tuning.mutable_rows();
+  for (v1::TuningRow& row : rows) {
+    auto& points = *row.mutable_points();
+    const auto here = static_cast<std::uint64_t>(points.size());
+    const auto from = std::clamp<std::uint64_t>(page.first, before, before + here) - before;
+    const auto to = std::clamp<std::uint64_t>(end, before, before + here) - before;
+    before += here;
+    kept += to - from;
+    row.set_first(static_cast<std::uint32_t>(from));
+    points.DeleteSubrange(static_cast<int>(to), static_cast<int>(here - to));
+    points.DeleteSubrange(0, static_cast<int>(from));
+  }
+  if (kept == before) return;
+  rows.erase(std::remove_if(rows.begin(), rows.end(), [](const auto& row) { return row.points().empty(); }),
+             rows.end());
+  tuning.set_left_out(static_cast<std::uint32_t>(before - kept));
+  if (end < before) tuning.set_next(static_cast<std::uint32_t>(end));
+}
+
+void append_points(v1::TuningResponse& page, v1::TuningResponse& all) {
+  for (v1::TuningRow& row : *page.mutable_rows()) {
+    v1::TuningRow* last = all.rows().empty() ? nullptr : all.mutable_rows(all.rows_size() - 1);
+    if (!last || last->row() != row.row())
+      *all.add_rows() = std::move(row);
+    else
+      for (v1::TuningPoint& point : *row.mutable_points()) *last->add_points() = std::move(point);
+  }
+  all.set_next(page.next());
+  all.set_left_out(page.next() == 0 ? 0 : all.left_out());
+}
+
+v1::TuningResponse tuning(storage::Database& db, const std::string& sweep, const Page& page) {
   const storage::Transaction snapshot{db, storage::Transaction::kRead};
   const auto stored = storage::TuningStore{db}.read(storage::SweepStore{db}.get_brief(sweep).id);
   if (!stored)
@@ -250,6 +284,7 @@ v1::TuningResponse tuning(storage::Database& db, const std::string& sweep) {
   message.set_sweep(sweep);
   message.set_tuned_by(stored->by_name);
   for (const auto& row : stored->rows) *message.add_rows() = message_of(row, message);
+  keep_points(message, page);
   return message;
 }
 
@@ -257,8 +292,16 @@ extern const Read kTuningRead{
     .path = "sweeps/*/tuning",
     .of = &kSweepOfPath,
     .about = "The points of a sweep with `tune` or `search`, each with its values, mean and trials",
+    .parameters = {{.name = "first",
+                    .about = "First point to return, counted over all rows; to continue, `next` of the last "
+                             "answer",
+                    .number = Range{.otherwise = 0}},
+                   {.name = "count",
+                    .about = "Points to return at most",
+                    .number = Range{.highest = kMostTuningPoints, .otherwise = kMostTuningPoints}}},
     .message = v1::TuningResponse::descriptor,
-    .answer = [](const Query& query, const Stored& stored) { return to_json(tuning(stored.db, query.name)); },
+    .answer = [](const Query& query,
+                 const Stored& stored) { return to_json(tuning(stored.db, query.name, query.page())); },
 };
 
 }  // namespace abl::views

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "config/document/result_version.h"
 #include "storage/part_store.h"
@@ -65,13 +68,25 @@ std::map<std::string, Taken> taken_of(storage::Database& db) {
   return taken;
 }
 
+/// Those that are connected first: the names of pilots that are gone grow without end.
+std::vector<storage::WorkerRecord> workers_in_order(storage::Database& db) {
+  auto workers = storage::WorkerStore{db}.list();
+  std::ranges::stable_partition(workers, &storage::WorkerRecord::connected);
+  return workers;
+}
+
 }  // namespace
 
-v1::ListWorkersResponse list_workers(storage::Database& db) {
+v1::ListWorkersResponse list_workers(storage::Database& db, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
   v1::ListWorkersResponse message;
   const auto taken_by = taken_of(db);
-  for (const auto& worker : storage::WorkerStore{db}.list()) {
+  const auto all = workers_in_order(db);
+  const std::size_t first = std::min<std::size_t>(page.first, all.size());
+  const std::size_t count = std::min<std::size_t>(page.count, all.size() - first);
+  message.set_left_out(static_cast<std::uint32_t>(all.size() - count));
+  if (first + count < all.size()) message.set_next(static_cast<std::uint32_t>(first + count));
+  for (const auto& worker : std::span{all}.subspan(first, count)) {
     auto* summary = message.add_workers();
     google::protobuf::util::JsonParseOptions options;
     options.ignore_unknown_fields = true;
@@ -117,10 +132,18 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
 
 extern const Read kWorkersRead{
     .path = "workers",
-    .about = "Workers, with their slots, their runs, and why they get no trials",
+    .about =
+        "Workers, with their slots, their runs, and why they get no trials; those that are connected first",
+    .parameters = {{.name = "first",
+                    .about = "Workers to skip; to continue, `next` of the last answer",
+                    .number = Range{.otherwise = 0}},
+                   {.name = "count",
+                    .about = "Workers to return at most",
+                    .number = Range{.highest = kMostWorkers, .otherwise = kMostWorkers}}},
     .message = v1::ListWorkersResponse::descriptor,
     .quick = true,
-    .answer = [](const Query&, const Stored& stored) { return to_json(list_workers(stored.db)); },
+    .answer = [](const Query& query,
+                 const Stored& stored) { return to_json(list_workers(stored.db, query.page())); },
 };
 
 }  // namespace abl::views

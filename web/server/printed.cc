@@ -61,7 +61,7 @@ std::string label_of(const views::Query& query) {
 struct Asked {
   printing::TableOptions options;
   printing::Selection selection;
-  bool statistics = false, long_form = false;
+  bool statistics = false;
 };
 
 Asked asked_of(const views::Query& query, TableFormat format) {
@@ -70,13 +70,14 @@ Asked asked_of(const views::Query& query, TableFormat format) {
                             .without = query.texts("without"),
                             .complete = query.number("complete") == 1,
                             .find = query.text("find")},
-              .statistics = query.number("statistics") == 1,
-              .long_form = query.number("long_form") == 1};
+              .statistics = query.number("statistics") == 1};
   asked.options.flat = !asked.selection.sort.empty();
   if (query.has("columns")) {
     if (format == TableFormat::kCsv) reject("columns: csv has all that there is, expected none");
     asked.options.shown = printing::shown_named(query.text("columns"));
   }
+  if (asked.statistics && !query.text("pivot").empty())
+    reject("statistics: are of the long form; expected no pivot");
   if (asked.statistics && format != TableFormat::kText && format != TableFormat::kCsv)
     reject("statistics: expected the format text or csv");
   if ((!asked.options.caption.empty() || !asked.options.label.empty()) && format != TableFormat::kLatex &&
@@ -134,7 +135,8 @@ std::set<std::string> rows_at(const views::Query& query, const views::Stored& st
 
 std::string print(const views::Query& query, const views::Stored& stored, TableFormat format) {
   Asked asked = asked_of(query, format);
-  const auto kept = stored.tables.table(stored.db, query.name, asked.long_form || asked.statistics);
+  const auto kept =
+      asked.statistics ? stored.tables.table(stored.db, query.name, true) : views::table_asked(query, stored);
   const std::uint32_t most = asked.statistics ? kMostWithStatistics : kMostRows;
   ablate::v1::Table table = kept->part(
       {.count = std::min(kept->rows(), most), .with_statistics = asked.statistics, .most_bytes = kMostBytes});
@@ -146,7 +148,13 @@ std::string print(const views::Query& query, const views::Stored& stored, TableF
   if (table.search()) {
     if (format == TableFormat::kLatex || format == TableFormat::kHtml)
       reject("the points of a search are printed as text, markdown or csv");
-    return printing::tuning_text(views::tuning(stored.db, query.name), format);
+    const auto tuning = views::tuning(stored.db, query.name, {.count = kMostRows});
+    if (tuning.left_out() > 0)
+      throw Error{
+          Code::kOutOfRange,
+          fmt::format("{} has more points than the {} that are printed here: 'ablate table {}' prints all",
+                      query.name, kMostRows, query.name)};
+    return printing::tuning_text(tuning, format);
   }
   if (query.has("places")) asked.selection.only = rows_at(query, stored);
   printing::select(table, asked.selection);
@@ -192,6 +200,7 @@ const TextRead kPrintedRead{
               "With places: FNV-1a (32 bits, hexadecimal) of the rows' ids with a line feed behind each; "
               "refused where other rows stand there"},
          {.name = "long_form", .about = "1: a table that its file pivots as it is without", .number = kFlag},
+         views::kPivotAsked,
          {.name = "statistics",
           .about = "1: with each cell's statistics; text or csv, of up to 1000 rows",
           .number = kFlag},

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** A button with a panel below it, which closes by Escape and by whatever is done elsewhere. */
-export function Menu({ title, children }: { title: ComponentChildren; children: ComponentChildren }) {
+/**
+ * A button with a panel below it, which closes by Escape and by whatever is done elsewhere. What is in the panel is made while it is
+ * open: a table of thousands of rows has menus too.
+ */
+export function Menu({ title, children }: { title: ComponentChildren; children: () => ComponentChildren }) {
   const menu = useRef<HTMLDetailsElement>(null);
+  const [isOpen, setOpen] = useState(false);
   useLayoutEffect(() => {
     const element = menu.current!;
     const leave = (event: Event): void => {
@@ -24,9 +28,9 @@ export function Menu({ title, children }: { title: ComponentChildren; children: 
     };
   }, []);
   return (
-    <details class="menu" ref={menu}>
+    <details class="menu" ref={menu} onToggle={() => setOpen(menu.current!.open)}>
       <summary class="button">{title}</summary>
-      <div class="menu-panel panel">{children}</div>
+      <div class="menu-panel panel">{isOpen && children()}</div>
     </details>
   );
 }

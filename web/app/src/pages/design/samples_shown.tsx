@@ -256,10 +256,12 @@ function Buttons() {
       </Sample>
       <Sample name="Menu">
         <Menu title="Columns">
-          <label class="check">
-            <input type="checkbox" defaultChecked />
-            acc
-          </label>
+          {() => (
+            <label class="check">
+              <input type="checkbox" defaultChecked />
+              acc
+            </label>
+          )}
         </Menu>
       </Sample>
       <Sample name="Tag, chip">

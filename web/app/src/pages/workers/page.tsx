@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Loaded, Notice } from "../../components/notice";
+import { firstOf, Pager } from "../../components/pager";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { ColumnHead, TablePanel } from "../../components/table_panel";
 import { bytes, moment, plural, whole } from "../../format";
 import type { ListWorkersResponse, Slot, WorkerSummary } from "../../generated/ablate";
 import type { Page } from "../../page";
 import { useResource } from "../../resource";
-import { Link, runPath } from "../../router";
+import { Link, runPath, useAddress } from "../../router";
 import { DrainButton } from "./drain";
 
 const busySlots = (worker: WorkerSummary): number => worker.slots.filter((slot) => slot.run > 0).length;
@@ -19,6 +20,9 @@ const kKeys = {
   heartbeat: (w: WorkerSummary) => w.last_heartbeat,
 };
 
+/** Workers that the server answers at once. */
+const kServed = 500;
+
 export const page: Page = {
   title: "Workers",
   nav: 4,
@@ -26,13 +30,18 @@ export const page: Page = {
 };
 
 function WorkersPage() {
-  const workers = useResource<ListWorkersResponse>("/workers", () => true);
+  const first = firstOf(useAddress().searchParams);
+  const workers = useResource<ListWorkersResponse>(
+    first > 0 ? `/workers?first=${first}` : "/workers",
+    () => true,
+    "workers",
+  );
   return (
     <>
       <h1 tabIndex={-1}>Workers</h1>
       <Loaded of={workers} what="Workers">
-        {({ workers: list }) =>
-          list.length === 0 ? (
+        {({ workers: list, left_out: others }) =>
+          list.length + others === 0 ? (
             <Notice kind="empty" title="No workers yet.">
               <p>
                 <code>ablate up</code> starts one on this machine, <code>ablate-worker</code> one on another.
@@ -40,7 +49,17 @@ function WorkersPage() {
             </Notice>
           ) : (
             <>
-              <p class="lead">{summary(list)}</p>
+              <p class="lead">
+                {others > 0 && "Of these: "}
+                {summary(list)}
+              </p>
+              <Pager
+                first={first}
+                size={kServed}
+                total={list.length + others}
+                what="Workers"
+                note="connected ones come first; sorting is within these."
+              />
               <WorkerTable workers={list} />
             </>
           )

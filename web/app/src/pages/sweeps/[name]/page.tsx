@@ -27,7 +27,8 @@ import { FileSection } from "./file/section";
 import { choiceOf, choiceText, needsAll } from "./table/choice";
 import { kPiece, rowsIn } from "./table/pieces";
 import { useRows } from "./table/rows";
-import { isPivoted, TableSection } from "./table/section";
+import { formOf, isPivoted } from "./table/form";
+import { TableSection } from "./table/section";
 import { Trials } from "./trials";
 
 export const page: Page = {
@@ -131,7 +132,7 @@ function TableAndCharts({ sweep, table, detail, looks }: OfTable) {
   const brushText = query.getAll("brush").join("\n");
   const brushes = useMemo(() => brushesIn(query), [brushText]);
   const chosen = useMemo(() => choiceOf(query, order), [choiceText(query)]);
-  const sorted = needsAll(chosen) && !isPivoted(part, query);
+  const sorted = needsAll(chosen) && !isPivoted(part, formOf(query));
   const charts = query.has("chart") || brushes.length > 0;
   const known = useRows(
     `/sweeps/${encodeURIComponent(sweep)}/table?statistics=1&long_form=1`,

@@ -259,22 +259,24 @@ function AxesMenu({ frame, axes }: { frame: Frame; axes: readonly Axis[] }) {
   };
   return (
     <Menu title={`Axes (${axes.length})`}>
-      <fieldset>
-        <legend>Axes; one that is ticked comes last</legend>
-        {frame.axes.map((axis) => (
-          <label key={axis.key}>
-            <input
-              type="checkbox"
-              checked={axes.includes(axis)}
-              disabled={axes.includes(axis) && axes.length <= 2}
-              onChange={() => navigate(withQuery({ "chart-axes": flip(axis) }))}
-            />
-            <bdi class="name" title={axis.title}>
-              {axis.title}
-            </bdi>
-          </label>
-        ))}
-      </fieldset>
+      {() => (
+        <fieldset>
+          <legend>Axes; one that is ticked comes last</legend>
+          {frame.axes.map((axis) => (
+            <label key={axis.key}>
+              <input
+                type="checkbox"
+                checked={axes.includes(axis)}
+                disabled={axes.includes(axis) && axes.length <= 2}
+                onChange={() => navigate(withQuery({ "chart-axes": flip(axis) }))}
+              />
+              <bdi class="name" title={axis.title}>
+                {axis.title}
+              </bdi>
+            </label>
+          ))}
+        </fieldset>
+      )}
     </Menu>
   );
 }

@@ -130,7 +130,8 @@ function baselineOf({ table, rows }: Props, row: TableRow): TableRow | undefined
 }
 
 function Caption({ table, parts }: { table: Table; parts: Parts }) {
-  const baseline = table.rows.find((row) => row.id === table.baseline);
+  const isPicked = (table.pivot?.picked.length ?? 0) > 0;
+  const baseline = isPicked ? undefined : table.rows.find((row) => row.id === table.baseline);
   return (
     <caption>
       <p class="caption-text">
@@ -146,7 +147,8 @@ function Caption({ table, parts }: { table: Table; parts: Parts }) {
                 </strong>
               </>
             )}
-            {!baseline && " of the group"}, grey where it is not significant ({table.compare.legend}).{" "}
+            {!baseline && (isPicked ? " of its row, whatever the level of that" : " of the group")}, grey
+            where it is not significant ({table.compare.legend}).{" "}
           </>
         )}
         Bold: the best of a column and values not significantly different from it; underlined: the second

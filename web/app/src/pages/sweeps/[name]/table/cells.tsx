@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { State } from "../../../../components/state";
-import { decimals, plain, plural, rounded, signed } from "../../../../format";
+import { decimals, plain, plural, rounded, signed, withMinus } from "../../../../format";
 import type { Cell, Column, Comparison, Real, Table, TableRow } from "../../../../generated/ablate";
 import { Link, withQuery } from "../../../../router";
 import { inUnit, isSampled, numeric, partsOf, type Parts } from "./columns";
@@ -196,20 +196,15 @@ function Difference({
   baseline,
   corrected,
 }: Pick<CellsProps, "column" | "cell" | "baseline"> & { corrected: boolean }) {
-  const [value, reference] = [numeric(cell), numeric(baseline)];
   const { verdict = "VERDICT_UNSPECIFIED", why = "" } = cell.comparison ?? {};
-  if (value === undefined || reference === undefined)
+  const text = differenceText(column, cell, baseline);
+  if (text === undefined)
     return (
       <span class="muted" title={why}>
         –
       </span>
     );
   const { look, words } = kVerdicts[verdict];
-  const digits = [cell, baseline].map((one) => decimals(one!.text.split(" ± ")[0]!));
-  const text = signed(
-    inUnit(value - reference, column),
-    digits.includes(undefined) ? undefined : Math.max(...digits.map(Number)),
-  );
   const p = probability(cell, corrected);
   return (
     <span
@@ -219,5 +214,17 @@ function Difference({
       {text}
       {words && <span class="sr-only">, {[words, p].filter(Boolean).join(", ")}</span>}
     </span>
+  );
+}
+
+/** In the more digits of both. Where the baseline stands under another column the server has subtracted it. */
+function differenceText(column: Column, cell: Cell, baseline: Cell | undefined): string | undefined {
+  if (cell.difference) return withMinus(cell.difference);
+  const [value, reference] = [numeric(cell), numeric(baseline)];
+  if (value === undefined || reference === undefined) return undefined;
+  const digits = [cell, baseline].map((one) => decimals(one!.text.split(" ± ")[0]!));
+  return signed(
+    inUnit(value - reference, column),
+    digits.includes(undefined) ? undefined : Math.max(...digits.map(Number)),
   );
 }

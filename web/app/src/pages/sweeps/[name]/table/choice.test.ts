@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Cell, Table, TableRow } from "../../../../generated/ablate";
 import { choiceOf, chosenRows, linesOf, partsText, printedPath, type Line } from "./choice";
+import { formOf, isPivoted, withForm } from "./form";
 
 // The same rows as in tests/printing/selection_test.cc, which expects the same orders.
 const cell = (text: string, n = 2, mean?: number | "NaN", paper = ""): Cell =>
@@ -105,21 +106,43 @@ test("rows that were not read have their place, unless they would have to be cho
 });
 
 test("what is printed is what is shown", () => {
-  expect(printedPath("s", sample, "latex", choose(""), false)).toBe("/sweeps/s/printed?format=latex");
+  expect(printedPath("s", sample, "latex", choose(""))).toBe("/sweeps/s/printed?format=latex");
   expect(
     printedPath(
       "a b",
       sample,
       "markdown",
       choose("sort=-acc&without=loss&without=share&complete=1&find=x+y"),
-      true,
     ),
-  ).toBe("/sweeps/a%20b/printed?format=markdown&sort=-acc&without=share&complete=1&find=x+y&long_form=1");
-  expect(printedPath("s", sample, "latex", choose("sort=gone"), false)).not.toContain("sort");
-  expect(printedPath("s", sample, "latex", choose("parts=sd,paper"), false)).toContain(
-    "columns=value%2Cpaper",
+  ).toBe("/sweeps/a%20b/printed?format=markdown&sort=-acc&without=share&complete=1&find=x+y");
+  expect(printedPath("s", sample, "latex", choose("sort=gone"))).not.toContain("sort");
+  expect(printedPath("s", sample, "latex", choose("parts=sd,paper"))).toContain("columns=value%2Cpaper");
+  expect(printedPath("s", sample, "csv", choose("parts=sd,paper"))).not.toContain("columns");
+});
+
+test("what is printed has the form that is shown", () => {
+  const ofFile = { ...sample, pivot: { by: "data.name", columns: ["acc"], picked: [] } };
+  const path = (table: typeof sample) => printedPath("s", table, "csv", choose(""));
+  expect(path(ofFile)).toBe("/sweeps/s/printed?format=csv&long_form=1");
+  expect(path({ ...ofFile, pivoted: true })).toBe("/sweeps/s/printed?format=csv");
+  const picked = { by: "groups, layout", columns: ["acc"], picked: ["m.groups", "m.layout"] };
+  expect(path({ ...sample, pivoted: true, pivot: picked })).toBe(
+    "/sweeps/s/printed?format=csv&pivot=m.groups%2Cm.layout",
   );
-  expect(printedPath("s", sample, "csv", choose("parts=sd,paper"), false)).not.toContain("columns");
+});
+
+test("the form is in the address, and what was said of other columns goes with it", () => {
+  const form = (query: string) => formOf(new URLSearchParams(query));
+  expect(form("pivot=groups,layout&form=rows")).toEqual({ picked: ["groups", "layout"], asRows: false });
+  expect(form("form=rows")).toEqual({ picked: [], asRows: true });
+  expect(withForm(form("pivot=groups,layout"))).toEqual({
+    pivot: "groups,layout",
+    form: null,
+    sort: null,
+    without: [],
+  });
+  expect(isPivoted(sample, form("pivot=groups"))).toBe(true);
+  expect(isPivoted(sample, form(""))).toBe(false);
 });
 
 test("the usual parts are not in the address, and nonsense is none", () => {

@@ -204,13 +204,7 @@ function withGroups(rows: readonly (TableRow | undefined)[], closed: ReadonlySet
 export type Format = "latex" | "markdown" | "csv" | "html" | "text";
 
 /** The table that is shown, printed by the server: below /api/v1. */
-export function printedPath(
-  sweep: string,
-  table: Table,
-  format: Format,
-  choice: Choice,
-  longForm: boolean,
-): string {
+export function printedPath(sweep: string, table: Table, format: Format, choice: Choice): string {
   const query = new URLSearchParams({ format });
   if (choice.order.column !== null && canSort(table, choice.order.column))
     query.set("sort", (choice.order.descending ? "-" : "") + choice.order.column);
@@ -222,7 +216,8 @@ export function printedPath(
     query.set("places", placesIn(choice.kept));
     query.set("ids", digestOf(choice.only));
   }
-  if (longForm) query.set("long_form", "1");
+  if (table.pivoted && table.pivot!.picked.length > 0) query.set("pivot", table.pivot!.picked.join(","));
+  else if (table.pivot && !table.pivoted) query.set("long_form", "1");
   const shown = (["n", "paper"] as const).filter((part) => choice.parts.has(part));
   if (format !== "csv" && shown.length < 2)
     query.set(

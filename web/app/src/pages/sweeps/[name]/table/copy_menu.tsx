@@ -20,13 +20,12 @@ interface Props {
   sweep: string;
   table: Table;
   choice: Choice;
-  longForm: boolean;
 }
 
 /** The table as it is shown, as `ablate table` prints it: to the clipboard, or as a file. */
-export function CopyMenu({ sweep, table, choice, longForm }: Props) {
+export function CopyMenu({ sweep, table, choice }: Props) {
   const [said, setSaid] = useBrief<{ text: string; bad?: boolean }>(kNothing);
-  const path = (format: Format): string => printedPath(sweep, table, format, choice, longForm);
+  const path = (format: Format): string => printedPath(sweep, table, format, choice);
   const copy = async (format: Format, title: string): Promise<void> => {
     setSaid({ text: "Printing…" });
     try {
@@ -41,25 +40,32 @@ export function CopyMenu({ sweep, table, choice, longForm }: Props) {
   return (
     <span class="copy">
       <Menu title="Copy table">
-        <ul class="menu-list">
-          {kFormats.map(({ format, title, copied }) => (
-            <li key={format}>
-              <span>{title}</span>
-              {copied && (
-                <button
-                  type="button"
-                  aria-label={`Copy as ${title}`}
-                  onClick={() => void copy(format, title)}
+        {() => (
+          <ul class="menu-list">
+            {kFormats.map(({ format, title, copied }) => (
+              <li key={format}>
+                <span>{title}</span>
+                {copied && (
+                  <button
+                    type="button"
+                    aria-label={`Copy as ${title}`}
+                    onClick={() => void copy(format, title)}
+                  >
+                    Copy
+                  </button>
+                )}
+                <a
+                  class="button"
+                  href={`/api/v1${path(format)}`}
+                  download
+                  aria-label={`Download as ${title}`}
                 >
-                  Copy
-                </button>
-              )}
-              <a class="button" href={`/api/v1${path(format)}`} download aria-label={`Download as ${title}`}>
-                Download
-              </a>
-            </li>
-          ))}
-        </ul>
+                  Download
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
       </Menu>
       <span role="status" class={said.bad ? "bad" : "muted"}>
         {said.text}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ErrorNotice, Loaded, Notice } from "../../../../components/notice";
 import { kMostDrawn } from "../../../../components/window";
 import type { SweepDetail, Table, TableRow, TrialSummary } from "../../../../generated/ablate";
@@ -11,7 +11,9 @@ import { idsOf } from "../charts/choice";
 import { AblationTable } from "./ablation_table";
 import { linesOf, needsAll, type Choice, type Line } from "./choice";
 import { CopyMenu } from "./copy_menu";
+import { formOf, isPivoted, withForm, type Form } from "./form";
 import { kPiece, usePieces } from "./pieces";
+import { PivotMenu } from "./pivot_menu";
 import { useRows, type KnownRows } from "./rows";
 import { Toolbar } from "./toolbar";
 
@@ -29,35 +31,43 @@ interface Props {
   selected: string | null;
 }
 
-/** Whether the table is pivoted, as its file asks, and not with one line per row (`?form=rows`). */
-export function isPivoted(table: Table | undefined, query: URLSearchParams): boolean {
-  return table?.pivot !== undefined && query.get("form") !== "rows";
+/** A form of the table, and where its other pieces are read; null: it is the long form, which the page reads. */
+interface Shown {
+  part: Table;
+  path: string | null;
 }
 
-/** The ablation table and its controls. */
+/** The ablation table and its controls. While another form is read, the one before stays. */
 export function TableSection(props: Props) {
-  const query = useAddress().searchParams;
-  if (!isPivoted(props.part, query)) return <Rows {...props} pivot={props.part.pivot !== undefined} />;
-  return <Lines {...props} />;
-}
-
-/** A pivoted table; its first piece has the columns. */
-function Lines(props: Props) {
-  const path = `/sweeps/${encodeURIComponent(props.sweep)}/table?first=0&count=${kPiece}&statistics=1`;
-  const lines = useResource<Table>(path, (change) => change.sweep === props.sweep);
+  const { sweep, choice } = props;
+  const form = formOf(useAddress().searchParams);
+  const concerns = (change: Change): boolean => change.sweep === sweep;
+  const path = isPivoted(props.part, form) ? linesPath(sweep, form.picked) : null;
+  const wanted = path && `${path}&first=0&count=${kPiece}`; // the first piece has the columns
+  const lines = useResource<Table>(wanted, concerns, `lines of ${sweep}`);
+  const shown = useRef<Shown | undefined>(undefined);
+  if (path !== null && lines.of === wanted && lines.data) shown.current = { part: lines.data, path };
+  else if (path === null || (shown.current ? shown.current.path === null : lines.error))
+    shown.current = { part: props.part, path: null };
+  const { part, path: ofLines } = shown.current ?? { part: undefined, path: null };
+  const sorted = needsAll(choice);
+  const all = { all: sorted, sorted };
+  const known = useRows(ofLines ?? "", ofLines === null ? undefined : part, 0, all, concerns);
   return (
-    <Loaded of={lines} what="The table" lines={7}>
-      {(table) => <LineRows {...props} part={table} whole={props.part} />}
-    </Loaded>
+    <>
+      {path !== null && lines.error && <ErrorNotice error={lines.error} what="The pivoted table" />}
+      {!part && <Loaded of={{}} what="The table" lines={7} children={() => null} />}
+      {part && (
+        <Rows {...props} part={part} {...(ofLines !== null && { first: 0, known, whole: props.part })} />
+      )}
+    </>
   );
 }
 
-function LineRows(props: Props & { whole: Table }) {
-  const { sweep, part, choice } = props;
-  const sorted = needsAll(choice);
-  const path = `/sweeps/${encodeURIComponent(sweep)}/table?statistics=1`;
-  const known = useRows(path, part, 0, { all: sorted, sorted }, (change) => change.sweep === sweep);
-  return <Rows {...props} first={0} known={known} pivot />;
+function linesPath(sweep: string, picked: readonly string[]): string {
+  const query = new URLSearchParams({ statistics: "1" });
+  if (picked.length > 0) query.set("pivot", picked.join(","));
+  return `/sweeps/${encodeURIComponent(sweep)}/table?${query}`;
 }
 
 /** `whole`: of a pivoted table its long form, as far as that was read. */
@@ -70,17 +80,19 @@ function Rows({
   detail,
   looks,
   selected,
-  pivot,
   whole,
-}: Props & { pivot: boolean; whole?: Table }) {
+}: Props & { whole?: Table }) {
   const [sight, setSight] = useState({ from: 0, to: kMostDrawn });
   const onWindow = useCallback(
     (from: number, to: number) =>
       setSight((old) => (old.from === from && old.to === to ? old : { from, to })),
     [],
   );
-  const picked = useAddress().searchParams.get("chosen");
-  const chosen = useMemo(() => idsOf(picked), [picked]);
+  const query = useAddress().searchParams;
+  const form = formOf(query);
+  const pointedOut = query.get("chosen");
+  const chosen = useMemo(() => idsOf(pointedOut), [pointedOut]);
+  const ofFile = (whole ?? part).pivot;
   const concerns = (change: Change): boolean => change.sweep === sweep;
   const path = `/sweeps/${encodeURIComponent(sweep)}`;
   const { rows, total, places, byId } = known;
@@ -141,8 +153,9 @@ function Rows({
         groups={groups}
         isLong={lines.length > kMostDrawn}
       >
-        {pivot && <FormSwitch asRows={!part.pivoted} />}
-        <CopyMenu sweep={sweep} table={part} choice={choice} longForm={pivot && !part.pivoted} />
+        {ofFile && <FormSwitch form={form} />}
+        {(total > 1 || part.pivoted) && <PivotMenu sweep={sweep} ofFile={ofFile} />}
+        <CopyMenu sweep={sweep} table={part} choice={choice} />
       </Toolbar>
       {known.error && <ErrorNotice error={known.error} what="A part of the table" />}
       {lines.length === 0 && total > 0 ? (
@@ -174,16 +187,21 @@ function rowsBehind(line: Line): number {
   return line.kind === "group" && line.closed ? line.rows : 0;
 }
 
-function FormSwitch({ asRows }: { asRows: boolean }) {
+/** Between both forms that the file has. */
+function FormSwitch({ form }: { form: Form }) {
   const current = { "aria-current": "true" } as const;
+  const here = form.picked.length > 0 ? undefined : form.asRows;
   return (
     <span class="switch" role="group" aria-label="Table form">
-      <Link href={withQuery({ form: null, sort: null, without: [] })} {...(asRows ? {} : current)}>
-        Pivoted
-      </Link>
-      <Link href={withQuery({ form: "rows", sort: null, without: [] })} {...(asRows ? current : {})}>
-        One line per row
-      </Link>
+      {[false, true].map((asRows) => (
+        <Link
+          key={String(asRows)}
+          href={withQuery(withForm({ picked: [], asRows }))}
+          {...(here === asRows ? current : {})}
+        >
+          {asRows ? "One line per row" : "Pivoted"}
+        </Link>
+      ))}
     </span>
   );
 }

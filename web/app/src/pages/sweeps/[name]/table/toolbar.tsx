@@ -90,36 +90,40 @@ function ColumnMenu({ table, choice }: { table: Table; choice: Choice }) {
   const hidden = table.columns.filter((column) => choice.without.has(column.name)).length;
   return (
     <Menu title={hidden > 0 ? `Columns (${hidden} hidden)` : "Columns"}>
-      <fieldset>
-        <legend>Columns</legend>
-        {table.columns.map((column) => (
-          <label key={column.name}>
-            <input
-              type="checkbox"
-              checked={!choice.without.has(column.name)}
-              onChange={() => navigate(withQuery({ without: [...flip(choice.without, column.name)] }))}
-            />
-            <span class="name" title={headingOf(column)}>
-              {headingOf(column)}
-            </span>
-          </label>
-        ))}
-      </fieldset>
-      <fieldset>
-        <legend>Show in each</legend>
-        {kParts
-          .filter((part) => there[part])
-          .map((part) => (
-            <label key={part}>
-              <input
-                type="checkbox"
-                checked={choice.parts.has(part)}
-                onChange={() => navigate(withQuery({ parts: partsText(flip(choice.parts, part)) }))}
-              />
-              {words[part]}
-            </label>
-          ))}
-      </fieldset>
+      {() => (
+        <>
+          <fieldset>
+            <legend>Columns</legend>
+            {table.columns.map((column) => (
+              <label key={column.name}>
+                <input
+                  type="checkbox"
+                  checked={!choice.without.has(column.name)}
+                  onChange={() => navigate(withQuery({ without: [...flip(choice.without, column.name)] }))}
+                />
+                <span class="name" title={headingOf(column)}>
+                  {headingOf(column)}
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          <fieldset>
+            <legend>Show in each</legend>
+            {kParts
+              .filter((part) => there[part])
+              .map((part) => (
+                <label key={part}>
+                  <input
+                    type="checkbox"
+                    checked={choice.parts.has(part)}
+                    onChange={() => navigate(withQuery({ parts: partsText(flip(choice.parts, part)) }))}
+                  />
+                  {words[part]}
+                </label>
+              ))}
+          </fieldset>
+        </>
+      )}
     </Menu>
   );
 }
