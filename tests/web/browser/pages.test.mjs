@@ -124,6 +124,28 @@ describe("the pages of decisions", { skip: missing() }, () => {
     );
   });
 
+  test("of two sweeps the mean curves of the best rows are there, and those of others on demand", async () => {
+    await dashboard.tell("crowd first 6");
+    await dashboard.tell("crowd second 6");
+    await on("/compare?a=first&b=second", async (page, asked) => {
+      const curves = section(page, "Mean curves");
+      const titles = () => curves.locator(".chart-title").allTextContents();
+      await settles(async () => assert.deepEqual(await titles(), [0, 1, 2, 3].map((i) => `row-${i} number ${i}`)));
+      await curves.getByRole("img", { name: /^Line chart of row-0/ }).waitFor();
+      await curves.getByText("The curves do not cross.").first().waitFor();
+      await curves.getByText("The best 4 of 6 rows with values on both sides.").waitFor();
+      const read = asked.filter(({ searchParams }) => searchParams.has("max_points"));
+      assert.equal(read.length, 4, "a read for each");
+      assert.ok(read.every(({ searchParams }) => searchParams.get("metric") === "val/loss"));
+      await curves.getByRole("link", { name: "Show 2 more rows" }).click();
+      await settles(async () => assert.equal((await titles()).length, 6));
+      await curves.getByRole("link", { name: "Compare row-5 number 5 alone" }).click();
+      await page.waitForURL(/a=first%2Frow-5&b=second%2Frow-5/);
+      await page.goBack();
+      await settles(async () => assert.equal((await titles()).length, 6));
+    });
+  });
+
   test("tables of the papers say what is stored and what trains the others", async () => {
     await dashboard.tell("submit msf-table-1-cifar");
     await on("/tables", async (page) => {

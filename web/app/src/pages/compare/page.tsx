@@ -8,11 +8,12 @@ import type { Page } from "../../page";
 import { useResource } from "../../resource";
 import { Link, navigate, rowPath, runPath, sweepPath, useAddress, withQuery } from "../../router";
 import { Choice, SidesForm } from "./choice";
-import { Curves } from "./curves";
+import { Curves, kMaxPoints } from "./curves";
 import { MetricTable } from "./metrics";
 import { ComparedProbes } from "./probes";
 import { SweepRows } from "./rows";
 import { Settings } from "./settings";
+import { SweepCurves } from "./sweep_curves";
 
 export const page: Page = {
   title: "Compare",
@@ -26,7 +27,6 @@ const kTests = [
   ["paired", "paired t"],
   ["permutation", "permutation"],
 ] as const;
-const kMaxPoints = 300;
 const kRows = 50;
 
 /** Two sweeps, rows or runs side by side: `?a=SWEEP/ROW&b=17`. */
@@ -52,7 +52,7 @@ function Compared({ a, b }: { a: string; b: string }) {
   const metric = query.get("metric") ?? "";
   const first = firstOf(query);
   const parameters = new URLSearchParams({ a, b, first: String(first), count: String(kRows) });
-  // of two sweeps nobody looks at the mean curves of fifty rows; the names tell that it is two
+  // of two sweeps curves are read row by row, of the few that are drawn; the names tell that it is two
   const areSweeps = isSweep(a) && isSweep(b);
   if (!areSweeps) parameters.set("max_points", String(kMaxPoints));
   if (test) parameters.set("test", test);
@@ -90,7 +90,10 @@ function Compared({ a, b }: { a: string; b: string }) {
             <span class="muted">{data.legend}</span>
           </div>
           {data.a.kind === "sweep" ? (
-            <SweepRows compared={data} first={first} size={kRows} />
+            <>
+              <SweepRows compared={data} first={first} size={kRows} />
+              <SweepCurves compared={data} />
+            </>
           ) : (
             <>
               <MetricTable metrics={data.metrics} only={metric} />
