@@ -33,14 +33,26 @@ export function navigate(href: string, how: "push" | "replace" = "push"): void {
 
 /** The present address with some query parameters set: once, once for each of several values, or not at all where it is null. */
 export function withQuery(changes: Record<string, string | string[] | null>, hash = ""): string {
-  // not those of a URL, which it would write and read anew with each of them: a table has hundreds of links
-  const query = new URLSearchParams(location.search);
-  for (const [name, value] of Object.entries(changes)) {
-    query.delete(name);
-    for (const one of value === null ? [] : [value].flat()) query.append(name, one);
-  }
-  const text = query.toString();
+  const set = new URLSearchParams();
+  for (const [name, value] of Object.entries(changes))
+    for (const one of value === null ? [] : [value].flat()) set.append(name, one);
+  const text = [without(Object.keys(changes)), set.toString()].filter(Boolean).join("&");
   return `${location.pathname}${text && `?${text}`}${hash}`;
+}
+
+/** What the query says beside some parameters; known, for a table has hundreds of links that set the same ones. */
+const others = { of: "", texts: new Map<string, string>() };
+
+function without(names: string[]): string {
+  if (others.of !== location.search) [others.of, others.texts] = [location.search, new Map()];
+  const key = names.join("\n");
+  const known = others.texts.get(key);
+  if (known !== undefined) return known;
+  const query = new URLSearchParams(location.search);
+  for (const name of names) query.delete(name);
+  const text = query.toString();
+  others.texts.set(key, text);
+  return text;
 }
 
 interface LinkProps {

@@ -162,8 +162,7 @@ export function useCanvas(
   useLayoutEffect(() => {
     const ctx = element?.getContext("2d");
     if (!element || !ctx || width <= 0) return;
-    // after the page has answered: many rows take a while to draw
-    let next = requestAnimationFrame(() => {
+    const paint = (): void => {
       const sharp = Math.min(3, devicePixelRatio || 1);
       element.width = Math.round(width * sharp);
       element.height = Math.round(height * sharp);
@@ -174,7 +173,9 @@ export function useCanvas(
         if (steps.length > 0) next = requestAnimationFrame(go);
       };
       go();
-    });
+    };
+    // in the frame after the one in which the page has answered: many rows take a while to draw
+    let next = requestAnimationFrame(() => (next = requestAnimationFrame(paint)));
     return () => cancelAnimationFrame(next);
   }, [element, width, height, ...inputs]);
   return setElement;
