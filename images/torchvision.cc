@@ -40,9 +40,6 @@ void colour_jitter(Image& image, const ColourJitter& jitter, RandomStream& rando
   }
 }
 
-namespace {
-
-/// Copies the columns left … left+out.width-1 of `image` that exist; row y of `out` is row top + y.
 void copy_overlap(const Image& image, int left, int top, Image& out) {
   const int from = std::max(0, left), to = std::min(image.width, left + out.width);
   for (int y = 0; y < out.height && from < to; ++y)
@@ -50,8 +47,6 @@ void copy_overlap(const Image& image, int left, int top, Image& out) {
       std::memcpy(out.row(y) + std::ptrdiff_t{3} * (from - left), image.row(row) + std::ptrdiff_t{3} * from,
                   std::size_t{3} * (to - from));
 }
-
-}  // namespace
 
 Image crop(const Image& image, int left, int top, int width, int height) {
   Image out = black(width, height);

@@ -20,6 +20,9 @@ void colour_jitter(Image& image, const ColourJitter& jitter, RandomStream& rando
 /// The part from (left, top), which may reach outside: there it is black.
 Image crop(const Image& image, int left, int top, int width, int height);
 
+/// Copies the columns left … left+out.width-1 of `image` that exist; row y of `out` is row top + y.
+void copy_overlap(const Image& image, int left, int top, Image& out);
+
 /// The image in a frame of one colour, as torchvision 0.29's `pad` with padding_mode "constant".
 Image pad(const Image& image, int left, int top, int right, int bottom, Colour fill = {});
 
