@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "data/annotated/formats.h"
 #include "data/own_formats.h"
 
 namespace abl::data {
@@ -84,11 +85,13 @@ void expect_folder(const fs::path& root, const std::string& name) {
 std::string recognise(const fs::path& root) {
   if (fs::is_regular_file(root)) {
     expect_pack(root);
-    return "a packed file";
+    const std::string annotated = annotated_format_in(root);
+    return annotated.empty() ? "a packed file" : annotated;
   }
   expect_folder(root, {});
   if (const auto* own = own_format_in(root))
     return fmt::format("{} ({})", own->format->looked_for, own->format->name);
+  if (const std::string annotated = annotated_format_in(root); !annotated.empty()) return annotated;
   const Format* format = format_in(root);
   if (!format) throw_unknown(root);
   return format->looked_for;
@@ -98,6 +101,10 @@ DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
   if (fs::is_regular_file(root)) return open_pack(config, root);
   expect_folder(root, config.name);
   if (const auto* own = own_format_in(root)) return open_own(*own, config, root);
+  if (const std::string annotated = annotated_format_in(root);
+      !annotated.empty())  // its folders are no classes
+    throw Error{Code::kInvalidArgument, fmt::format("data: {} holds {}; expected images with a class each",
+                                                    root.string(), annotated)};
   if (const Format* format = format_in(root)) return format->open(config, root);
   if (fs::is_directory(root / "train")) return open_image_folder(config, root);  // it says what is missing
   throw_unknown(root);

@@ -93,30 +93,6 @@ std::string packing_of(const PackOptions& options) {
   return packing.empty() && !options.verbatim ? "restarts" : packing;
 }
 
-/// What is there already, if it is what would be made. Throws: Error{kAlreadyExists} when it is another.
-std::optional<PackResult> existing(const DataSet& data, const PackOptions& options) {
-  if (!fs::exists(options.output)) return std::nullopt;
-  const auto other = [&](const std::string& what) {
-    return Error{Code::kAlreadyExists, fmt::format("{} exists and {}; remove it, or name another file",
-                                                   options.output.string(), what)};
-  };
-  const MappedFile file{options.output};
-  PackIndex index;
-  try {
-    index = decode_pack(file.bytes());
-  } catch (const Error& error) {
-    throw other(fmt::format("is not a usable packed file: {}", error.what()));
-  }
-  if (index.made_of != data.fingerprint || index.packing != packing_of(options))
-    throw other(fmt::format("was made of {}{}", index.made_of,
-                            index.packing.empty() ? ", the files as they are" : ", with " + index.packing));
-  return PackResult{.made = false,
-                    .bytes = file.bytes().size(),
-                    .train = static_cast<std::uint32_t>(index.train.size()),
-                    .val = static_cast<std::uint32_t>(index.val.size()),
-                    .fingerprint = index.fingerprint()};
-}
-
 /// Writes the images of a split from `at` on.
 void write_images(const ImageSource& source, const PackOptions& options, NewFile& out, std::uint64_t& at,
                   std::vector<PackEntry>& entries, PackResult& result) {
@@ -148,23 +124,42 @@ void write_images(const ImageSource& source, const PackOptions& options, NewFile
 
 }  // namespace
 
+std::optional<PackResult> packed_already(const fs::path& output, const std::string& made_of,
+                                         const std::string& packing) {
+  if (!fs::exists(output)) return std::nullopt;
+  const auto other = [&](const std::string& what) {
+    return Error{Code::kAlreadyExists,
+                 fmt::format("{} exists and {}; remove it, or name another file", output.string(), what)};
+  };
+  const MappedFile file{output};
+  PackIndex index;
+  try {
+    index = decode_pack(file.bytes());
+  } catch (const Error& error) {
+    throw other(fmt::format("is not a usable packed file: {}", error.what()));
+  }
+  if (index.made_of != made_of || index.packing != packing)
+    throw other(fmt::format("was made of {}{}", index.made_of,
+                            index.packing.empty() ? ", the files as they are" : ", with " + index.packing));
+  return PackResult{.made = false,
+                    .bytes = file.bytes().size(),
+                    .train = static_cast<std::uint32_t>(index.train.size()),
+                    .val = static_cast<std::uint32_t>(index.val.size()),
+                    .fingerprint = index.fingerprint()};
+}
+
 PackResult pack(const DataSet& data, const PackOptions& options) {
   // one process makes it, the others wait; the lock is a file beside it, gone afterwards
   FileLock lock = FileLock::wait(options.output.string() + ".lock", 0644);
   lock.remove_after(true);
-  if (const auto there = existing(data, options)) return *there;
+  if (const auto there = packed_already(options.output, data.fingerprint, packing_of(options))) return *there;
   PackResult result{.made = true, .train = data.train->size(), .val = data.val->size()};
   PackIndex index{.made_of = data.fingerprint,
                   .packing = packing_of(options),
                   .classes = data.classes,
                   .passed_over = data.passed_over};
-  // its size does not depend on what it says of the images: room for it can be left before them
-  index.train.resize(result.train), index.val.resize(result.val);
-  const std::size_t index_size = encode_index(index).size();
-  index.train.clear(), index.val.clear();
   const std::string notes = encode_notes(index);
-  const std::uint64_t payload =
-      (kPackHeader + index_size + notes.size() + kPackPage - 1) / kPackPage * kPackPage;
+  const std::uint64_t payload = payload_of(index, result.train, result.val);
 
   NewFile out{options.output, {.ending = ".part"}};
   std::uint64_t at = payload;

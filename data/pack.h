@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "data/image_source.h"
@@ -38,5 +39,10 @@ struct PackResult {
 /// naming an image whose header is damaged; Error{kAlreadyExists} when the file is made of something else;
 /// Error{kResourceExhausted} when the disk is full; Error{kCancelled}. Nothing is left over then.
 PackResult pack(const DataSet& data, const PackOptions& options);
+
+/// What is at `output` already, if it was made of what has that fingerprint, by that packing; nothing where
+/// no file is. Throws: Error{kAlreadyExists} when it is another.
+std::optional<PackResult> packed_already(const std::filesystem::path& output, const std::string& made_of,
+                                         const std::string& packing);
 
 }  // namespace abl::data

@@ -62,6 +62,10 @@ void expect_pack(const std::filesystem::path& file) { read_index(MappedFile{file
 DataSet open_pack(const config::DataConfig& config, const std::filesystem::path& file) {
   auto mapped = std::make_shared<const MappedFile>(file);
   PackIndex index = read_index(*mapped);
+  if (index.annotated)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("data: {} holds annotated pictures; expected images with a class each", file.string())};
   const bool checked = !std::ranges::any_of(index.train, [](const PackEntry& entry) { return !entry.crc; }) &&
                        !std::ranges::any_of(index.val, [](const PackEntry& entry) { return !entry.crc; });
   check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));

@@ -91,7 +91,7 @@ constexpr std::array kInterlaced{Pass{0, 0, 8, 8}, Pass{4, 0, 8, 8}, Pass{0, 4, 
 
 class PngReader final : public PictureReader {
  public:
-  explicit PngReader(std::string_view bytes);
+  PngReader(std::string_view bytes, PngValues values);
   ~PngReader() override { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   int width() const override { return width_; }
@@ -103,11 +103,13 @@ class PngReader final : public PictureReader {
   bool read_header();
   bool read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out);
   void set_pixels();
+  void set_indices();
 
   PngErrors errors_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   const std::string_view file_;
+  const PngValues values_;
   std::string_view rest_;
   int width_ = 0, height_ = 0;
   bool interlaced_ = false;
@@ -123,7 +125,10 @@ bool PngReader::read_header() {
   width_ = static_cast<int>(png_get_image_width(png_, info_));
   height_ = static_cast<int>(png_get_image_height(png_, info_));
   interlaced_ = png_get_interlace_type(png_, info_) != PNG_INTERLACE_NONE;
-  set_pixels();
+  if (values_ == PngValues::kIndices)
+    set_indices();
+  else
+    set_pixels();
   return true;
 }
 
@@ -149,6 +154,14 @@ void PngReader::set_pixels() {
   }
 }
 
+void PngReader::set_indices() {
+  const int type = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
+  if ((type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY) || depth > 8)
+    png_error(png_, "it has colours; expected labels: a palette, or grey of at most 8 bits");
+  if (depth < 8) png_set_packing(png_);
+  for (int i = 0; i < 256; ++i) pixels_.colours[i].fill(static_cast<std::uint8_t>(i));
+}
+
 /// `row` has room for a whole row; `out` [region.height, region.width, 3].
 bool PngReader::read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out) {
   if (setjmp(errors_.jump) != 0) return false;
@@ -171,7 +184,7 @@ bool PngReader::read_rows(const Rectangle& region, std::uint8_t* row, std::uint8
   return true;
 }
 
-PngReader::PngReader(std::string_view bytes) : file_{bytes}, rest_{bytes} {
+PngReader::PngReader(std::string_view bytes, PngValues values) : file_{bytes}, values_{values}, rest_{bytes} {
   png_ =
       png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &errors_, fail, pass_over, &errors_, allocate, release);
   if (png_) info_ = png_create_info_struct(png_);
@@ -192,7 +205,9 @@ Image PngReader::decode(const Rectangle& region) {
 
 }  // namespace
 
-std::unique_ptr<PictureReader> open_png(std::string_view bytes) { return std::make_unique<PngReader>(bytes); }
+std::unique_ptr<PictureReader> open_png(std::string_view bytes, PngValues values) {
+  return std::make_unique<PngReader>(bytes, values);
+}
 
 namespace {
 

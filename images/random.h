@@ -19,7 +19,8 @@ enum class Purpose : std::uint64_t {
   kEmbeddedImage = 6,
   kMixing = 7,
   kRank = 8,
-  kHeldOut = 9
+  kHeldOut = 9,
+  kScene = 10
 };
 
 /// SplitMix64 from a key: small, of known quality, the same on every machine.

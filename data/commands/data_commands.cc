@@ -14,7 +14,9 @@
 #include "base/nearest_name.h"
 #include "base/stop_on_signals.h"
 #include "config/data/data_sets.h"
+#include "data/annotated/formats.h"
 #include "data/check.h"
+#include "data/commands/annotated_commands.h"
 #include "data/formats.h"
 #include "data/pack.h"
 #include "data/progress.h"
@@ -43,6 +45,17 @@ struct DataFlags {
         ->type_name("N")
         ->capture_default_str();
     app.add_flag(flag::kJson, json, "One JSON object");
+  }
+
+  /// Whether they are pictures with annotations, which have other commands. Throws: Error{kInvalidArgument}
+  /// where they are, and a name was expected.
+  bool annotated() const {
+    const std::string format = annotated_format_in(root);
+    if (!format.empty() && !name.empty())
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("--name: {} holds {}; a name is expected of images with a class each", root, format)};
+    return !format.empty();
   }
 
   /// Every image of both splits, at full scale. Throws: what the format throws; Error{kInvalidArgument} for a
@@ -120,9 +133,11 @@ Run declare_data_check(CLI::App& app) {
   flags->declare(app);
   app.footer(
       "Example:\n  ablate-trainer data check --root /data/imagenet --name imagenet-1k\n\n"
-      "Exit codes: 0 every image can be decoded; 1 some are damaged; 2 bad input: no such folder, "
+      "Exit codes: 0 every image can be decoded, every annotation used; 1 some cannot; 2 bad input: no such "
+      "folder, "
       "no known format, a damaged file");
   return [flags]() -> int {
+    if (flags->annotated()) return check_annotations(flags->root, flags->threads, flags->json);
     const DataSet data = flags->open();
     DataCheck check;
     {
@@ -152,7 +167,12 @@ Run declare_data_format(CLI::App& app) {
       "Exit codes: 0 a known format; 2 none, no such folder, or with --open one that is not whole");
   return [flags]() -> int {
     OrderedJson report{{"root", flags->root}};
-    if (flags->open) {
+    if (flags->open && !annotated_format_in(flags->root).empty()) {
+      const AnnotatedSet set = open_annotated(config::DataConfig{.name = flags->root}, flags->root,
+                                              [](const std::string&) {});  // `data check` lists them
+      report["format"] = set.format;
+      report["fingerprint"] = set.fingerprint;
+    } else if (flags->open) {
       const DataSet data = open_stored(config::DataConfig{.name = flags->root}, flags->root);
       report["format"] = data.format;
       report["fingerprint"] = data.fingerprint;
@@ -214,6 +234,7 @@ Run declare_data_pack(CLI::App& app) {
       "\nExit codes: 0 the file is there; 2 bad input, such as a file that is not an image; 3 the disk is "
       "full");
   return [flags]() -> int {
+    if (flags->data.annotated()) return pack_annotations(flags->data.root, flags->pack, flags->data.json);
     const DataSet data = flags->data.open();
     for (const auto& what : data.passed_over) std::cerr << fmt::format("warning: {}\n", what);
     flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_on_signals();

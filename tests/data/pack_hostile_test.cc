@@ -123,8 +123,8 @@ TEST_F(HostilePack, ADigestThatDoesNotFitIsRefused) {
   EXPECT_THAT(read(file), HasSubstr("SHA-256"));
   EXPECT_THAT(read("ABLDATB" + file.substr(7)), HasSubstr("does not begin as a packed file"));
   auto newer = file_with(encode_index(small_index()));
-  newer[8] = 3;
-  EXPECT_THAT(read(newer), HasSubstr("version is 3; expected 1 to 2"));
+  newer[8] = 4;
+  EXPECT_THAT(read(newer), HasSubstr("version is 4; expected 1 to 3"));
 }
 
 TEST_F(HostilePack, WhatWasPassedOverIsReadWholeOrRefused) {

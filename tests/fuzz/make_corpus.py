@@ -66,6 +66,30 @@ def packed_file():
     write("packed_file", "no-notes", b"\0" + index)
 
 
+    def annotated(offset):
+        return struct.pack("<QIIIIIIIII", offset, 6, 0, 2, 1, 1, 0, 5, 0, 0)
+    index = struct.pack("<IIII", 1, 1, 1, 0) + annotated(4096) + annotated(4107) + text("coco-1:x") + text("") + text("dog")
+    index += struct.pack("<I", 1) + text("wall")
+    write("packed_file", "annotated", b"\0" + index)
+
+
+def annotations():
+    """A byte each for width and height, then counts, corners, stored truths or a JSON file: each is read as all of them."""
+    write("annotations", "counts", b"\x04\x03" + b"233a00")
+    write("annotations", "corners", b"\x20\x18" + struct.pack("<10d", 2, 3, 20.5, 1, 31, 22, 7.25, 23, -4, 12))
+    def thing(shape):
+        return struct.pack("<I5dB", 1, 2, 3, 8, 5, 40, 0) + shape
+    polygon = struct.pack("<BII6d", 1, 1, 6, 2, 3, 10, 3, 10, 8)
+    runs = struct.pack("<BI", 2, 6) + b"233a00"
+    write("annotations", "truths", b"\x04\x03" + struct.pack("<BI", 0, 3) + thing(b"\0") + thing(polygon) + thing(runs))
+    write("annotations", "coco", b"\x04\x03" + json.dumps({
+        "images": [{"id": 9, "file_name": "b.jpg", "width": 4, "height": 3}],
+        "annotations": [{"id": 1, "image_id": 9, "category_id": 18, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0, "segmentation": [[1, 1, 3, 1, 3, 3]]},
+                        {"id": 2, "image_id": 9, "category_id": 18, "bbox": [0, 0, 1, 3], "iscrowd": 1, "segmentation": {"size": [3, 4], "counts": [0, 3, 9]}},
+                        {"id": 3, "image_id": 9, "category_id": 18, "bbox": [0, 0, 1, 3], "segmentation": {"size": [3, 4], "counts": "03900"}}],
+        "categories": [{"id": 18, "name": "dog"}]}).encode())
+
+
 def event_file():
     def masked_crc32c(data):
         crc = 0xFFFFFFFF
@@ -278,6 +302,6 @@ def image():
         "dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9faffda0008010100003f007fffd9"))
 
 
-for make in (checkpoint, safetensors, packed_file, event_file, table_rows, imported_results, trainer_output, trial_document, labels, words, http_request, worker_messages,
+for make in (annotations, checkpoint, safetensors, packed_file, event_file, table_rows, imported_results, trainer_output, trial_document, labels, words, http_request, worker_messages,
              client_call, fleet_file, depot_messages, machine_answers, kept_files, json_request, sweep_file, image):
     make()

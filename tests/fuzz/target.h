@@ -27,6 +27,7 @@ void require(bool holds, std::string_view what);
 /// ends, so many at most.
 void require_printable(std::string_view message, int most_lines = 1);
 
+void read_annotations(std::string_view bytes);
 void read_checkpoint(std::string_view bytes);
 void read_client_call(std::string_view bytes);
 void read_depot_messages(std::string_view bytes);

@@ -15,8 +15,11 @@ void read_file(std::string_view bytes) {
       for (const auto& entry : *split) {
         require(entry.offset <= file.size() && entry.length <= file.size() - entry.offset,
                 "an image lies in its file");
-        require(entry.label >= 0 && static_cast<std::size_t>(entry.label) < index.classes.size(),
-                "an image has a class");
+        require(entry.truths <= file.size() - entry.offset - entry.length, "so does what is known of it");
+        require(index.annotated
+                    ? entry.label == 0 && entry.truths > 0
+                    : entry.label >= 0 && static_cast<std::size_t>(entry.label) < index.classes.size(),
+                "an image has a class, or truths");
       }
     (void)index.fingerprint();
   } catch (const Error& error) {
@@ -38,11 +41,14 @@ void read_packed_file(std::string_view bytes) {
   const std::string_view index = content.substr(0, content.size() - notes);
   const std::size_t payload =
       (data::kPackHeader + content.size() + data::kPackPage - 1) / data::kPackPage * data::kPackPage;
-  std::string file = data::encode_header(index, content.substr(index.size()), payload, payload + kImages);
-  file += content;
-  file.resize(payload, '\0');
-  file.resize(payload + kImages, '\x7f');
-  read_file(file);
+  for (const auto version : {data::kPackVersion, data::kAnnotatedPackVersion}) {
+    std::string file =
+        data::encode_header(index, content.substr(index.size()), payload, payload + kImages, version);
+    file += content;
+    file.resize(payload, '\0');
+    file.resize(payload + kImages, '\x7f');
+    read_file(file);
+  }
 }
 
 }  // namespace abl::fuzz

@@ -11,6 +11,7 @@ namespace abl::fuzz {
 
 std::span<const Target> all_targets() {
   static const std::vector<Target> kAll{
+      {"annotations", read_annotations},
       {"checkpoint", read_checkpoint},
       {"client_call", read_client_call, {"sweeps/demo", "sweeps/examples"}},
       {"depot_messages", read_depot_messages, {}, 4096, 100},  // a disk waits for each
