@@ -3,8 +3,11 @@
 
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <algorithm>
+
 #include "models/attention/kernel.h"
 #include "models/embedding/patches.h"
+#include "models/embedding/positions.h"
 #include "models/layers/recompute.h"
 
 namespace abl::models {
@@ -73,14 +76,29 @@ KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device)
     attention->push_back(attention_.emplace_back(options_, choice, device));
     feed_forward->push_back(feed_forward_.emplace_back(dim, options_.mlp_dim, device));
   }
+  if (!options_.has_head) return;
   norm_ = register_module("norm", LayerNorm{dim, device});
   head_ = register_module("head", Linear{dim, options_.classes, device});
 }
 
 torch::Tensor KeyVitImpl::forward(const torch::Tensor& images) {
-  auto x = drop_out(embed_images(images), options_.dropout.positions, is_training());
+  check_has_head(options_.has_head);
+  check_size(images, options_.image_size);
+  auto x = embed_images(images);
   for (std::size_t index = 0; index < attention_.size(); ++index) x = layer(index, x);
   return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, is_training()));
+}
+
+std::vector<torch::Tensor> KeyVitImpl::maps_after(const std::vector<std::int64_t>& layers,
+                                                  const torch::Tensor& images) {
+  check_layers(layers, options_.depth());
+  const auto mixes_tokens = [](const auto& key) { return key && key->method != KeyMethod::kLinear; };
+  if (std::ranges::any_of(options_.keys, mixes_tokens)) check_size(images, options_.image_size);
+  const TokenGrid grid{
+      .rows = images.size(2) / options_.patch, .columns = images.size(3) / options_.patch, .leading = 1};
+  return token_maps(layers, embed_images(images), grid, [&](std::int64_t index, const torch::Tensor& x) {
+    return layer(static_cast<std::size_t>(index), x);
+  });
 }
 
 torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const {
@@ -94,9 +112,11 @@ torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const
 }
 
 torch::Tensor KeyVitImpl::embed_images(const torch::Tensor& images) {
-  check_size(images, options_.image_size);
   const auto patches = embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch))));
-  return torch::cat({cls_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_;
+  const auto rows = images.size(2) / options_.patch, columns = images.size(3) / options_.patch;
+  const auto x = torch::cat({cls_.expand({patches.size(0), -1, -1}), patches}, 1) +
+                 interpolate_positions(pos_, rows, columns);
+  return drop_out(x, options_.dropout.positions, is_training());
 }
 
 }  // namespace abl::models

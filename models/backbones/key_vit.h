@@ -10,6 +10,7 @@
 
 #include "models/attention/manifold_key.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/trunk.h"
 #include "models/choices/key.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/dropout.h"
@@ -32,6 +33,7 @@ struct KeyVitOptions {
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 
   std::int64_t depth() const { return static_cast<std::int64_t>(keys.size()); }
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
@@ -61,12 +63,19 @@ using KeyAttention = Part<KeyAttentionImpl>;
 /// PyTorch starts them, class token and positions normal with deviation 1, as in the library the paper names.
 /// Shape: images [B, 3, S, S] -> [B, classes].
 /// Source: manifold key sections 4 and 5; the base model follows from the printed counts.
-class KeyVitImpl : public Classifier {
+class KeyVitImpl : public Classifier, public Trunk {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit KeyVitImpl(KeyVitOptions options, torch::Device device = torch::kCPU);
 
   torch::Tensor forward(const torch::Tensor& images) override;
+
+  std::vector<Level> levels() const override {
+    return std::vector<Level>(attention_.size(), {.channels = options_.dim, .stride = options_.patch});
+  }
+  /// Positions of images of another size than the model's are resized to theirs.
+  std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
+                                        const torch::Tensor& images) override;
 
   const KeyVitOptions& options() const { return options_; }
 
@@ -76,12 +85,15 @@ class KeyVitImpl : public Classifier {
   }
 
  private:
+  /// Shape: images [B, 3, H, W] -> [B, 1 + H/patch · W/patch, dim].
   torch::Tensor embed_images(const torch::Tensor& images);
   torch::Tensor layer(std::size_t index, const torch::Tensor& x) const;
 
   const KeyVitOptions options_;
-  LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, norm_{nullptr};
-  Linear embed_{nullptr}, head_{nullptr};
+  LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr};
+  Linear embed_{nullptr};
+  LayerNorm norm_{nullptr};  ///< null without a head
+  Linear head_{nullptr};     ///< likewise
   torch::Tensor cls_, pos_;
   std::vector<KeyAttention> attention_;
   std::vector<FeedForward> feed_forward_;

@@ -19,11 +19,19 @@ ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks
   return options.held_->with_checkpointing(blocks);
 }
 
+ModelOptions without_head(const ModelOptions& options) { return options.held_->without_head(); }
+
 std::int64_t image_size(const ModelOptions& options) { return options.held_->image_size(); }
 
 void check_no_dropout(const DropoutOptions& dropout) {
   TORCH_CHECK_VALUE(dropout.head == 0 && dropout.positions == 0, "dropout is ", dropout.head, " and ",
                     dropout.positions, " for a model without dropout; 0 is expected");
+}
+
+void refuse_maps() {
+  C10_THROW_ERROR(ValueError,
+                  "a model of a family that gives no maps of features; a vision transformer, XCiT, Swin or "
+                  "ResNet is expected");
 }
 
 void check_no_checkpointing(std::int64_t blocks) {

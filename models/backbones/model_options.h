@@ -28,6 +28,12 @@ concept WithDropout = requires(Options options) {
   { options.dropout } -> std::convertible_to<DropoutOptions>;
 };
 
+/// Whether a model of these options can do without its head, and give maps of features.
+template <class Options>
+concept WithMaps = requires(Options options) {
+  { options.has_head } -> std::convertible_to<bool>;
+};
+
 /// The options of a family: an aggregate that names the model it is for, and has a size of images,
 /// stochastic depth and a number of blocks to compute again.
 ///   struct FooOptions {
@@ -36,6 +42,7 @@ concept WithDropout = requires(Options options) {
 ///     DropPathOptions drop_path{};
 ///     DropoutOptions dropout{};  // where it has any
 ///     std::int64_t checkpoint_blocks = 0;
+///     bool has_head = true;      // where it can give maps of features in place of logits
 ///   };
 template <class Options>
 concept FamilyOptions = (WithBlocks<Options> || !Options::kHasBlocks) && requires(Options options) {
@@ -57,6 +64,7 @@ class ModelOptions {
     virtual ModelOptions with_drop_path(double rate, std::optional<DropPathRule> rule) const = 0;
     virtual ModelOptions with_dropout(const DropoutOptions& dropout) const = 0;
     virtual ModelOptions with_checkpointing(std::int64_t blocks) const = 0;
+    virtual ModelOptions without_head() const = 0;
     virtual std::int64_t image_size() const = 0;
   };
   template <class Options>
@@ -66,6 +74,7 @@ class ModelOptions {
   friend ModelOptions with_drop_path(const ModelOptions&, double, std::optional<DropPathRule>);
   friend ModelOptions with_dropout(const ModelOptions&, const DropoutOptions&);
   friend ModelOptions with_checkpointing(const ModelOptions&, std::int64_t);
+  friend ModelOptions without_head(const ModelOptions&);
   friend std::int64_t image_size(const ModelOptions&);
 
   std::shared_ptr<const Held> held_;  ///< never changed, so copies may share it
@@ -90,11 +99,19 @@ ModelOptions with_dropout(const ModelOptions& options, const DropoutOptions& dro
 /// Throws: c10::ValueError for a family without transformer blocks; building, where there are not so many.
 ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks);
 
+/// The same model without its head: what it builds is a `Trunk` (models/backbones/trunk.h) or gives
+/// `FeatureMaps` itself.
+/// Throws: c10::ValueError for a family that gives no maps.
+ModelOptions without_head(const ModelOptions& options);
+
 /// Side of the square images that the model is made for, pixels.
 std::int64_t image_size(const ModelOptions& options);
 
 /// Of a model without dropout. Throws: c10::ValueError unless there is to be none.
 void check_no_dropout(const DropoutOptions& dropout);
+
+/// Of a model that gives no maps. Throws: c10::ValueError.
+[[noreturn]] void refuse_maps();
 
 /// Of a model without blocks. Throws: c10::ValueError unless it is 0.
 void check_no_checkpointing(std::int64_t blocks);
@@ -127,6 +144,15 @@ struct ModelOptions::HeldAs final : Held {
     else
       check_no_checkpointing(blocks);
     return changed;
+  }
+  ModelOptions without_head() const override {
+    if constexpr (WithMaps<Options>) {
+      auto changed = own;
+      changed.has_head = false;
+      return changed;
+    } else {
+      refuse_maps();
+    }
   }
   std::int64_t image_size() const override { return own.image_size; }
 

@@ -51,20 +51,39 @@ SimpleVitImpl::SimpleVitImpl(SimpleVitOptions options, torch::Device device) : o
     feed_forward_.emplace_back(dim, options_.mlp_dim, device);
     feed_forward->push_back(feed_forward_.back());
   }
+  if (!options_.has_head) return;
   head_norm_ = register_module("head_norm", LayerNorm{dim, device});
   head_ = register_module("head", Linear{dim, options_.classes, device});
 }
 
 torch::Tensor SimpleVitImpl::forward(const torch::Tensor& images) {
+  check_has_head(options_.has_head);
+  check_size(images, options_.image_size);
   auto x = drop_out(embed_images(images), options_.dropout.positions, is_training());
   for (std::int64_t index = 0; index < options_.depth; ++index) x = layer(index, x);
   return head_(drop_out(head_norm_(x.mean(1)), options_.dropout.head, is_training()));
 }
 
+std::vector<torch::Tensor> SimpleVitImpl::maps_after(const std::vector<std::int64_t>& layers,
+                                                     const torch::Tensor& images) {
+  check_layers(layers, options_.depth);
+  const TokenGrid grid{.rows = images.size(2) / options_.patch, .columns = images.size(3) / options_.patch};
+  const auto x = drop_out(embed_images(images), options_.dropout.positions, is_training());
+  return token_maps(layers, x, grid,
+                    [&](std::int64_t index, const torch::Tensor& tokens) { return layer(index, tokens); });
+}
+
 torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
-  check_size(images, options_.image_size);
-  const auto positions = positions_->table.to(embed_norm2_->weight.scalar_type());
-  return embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch)))) + positions;
+  const auto patches = embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch))));
+  return patches + positions(images.size(2) / options_.patch, images.size(3) / options_.patch);
+}
+
+torch::Tensor SimpleVitImpl::positions(std::int64_t rows, std::int64_t columns) const {
+  const auto usual = options_.image_size / options_.patch;
+  const auto& table = positions_->table;
+  const auto own =
+      rows == usual && columns == usual ? table : sincos_2d(rows, columns, options_.dim, table.device());
+  return own.to(embed_norm2_->weight.scalar_type());
 }
 
 torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {

@@ -8,6 +8,7 @@
 
 #include "models/attention/shared_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/trunk.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/dropout.h"
 #include "models/layers/layers.h"
@@ -29,6 +30,7 @@ struct SimpleVitOptions {
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch); }
 };
@@ -38,15 +40,21 @@ struct SimpleVitOptions {
 /// branch and no parameters of one.
 /// Shape: images [B, 3, S, S] -> [B, classes].
 /// Source: MSF section 3, Table 5; placement by layer: supplement Table C.
-class SimpleVitImpl : public Classifier {
+class SimpleVitImpl : public Classifier, public Trunk {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit SimpleVitImpl(SimpleVitOptions options, torch::Device device = torch::kCPU);
 
   torch::Tensor forward(const torch::Tensor& images) override;
+  std::vector<Level> levels() const override {
+    return std::vector<Level>(feed_forward_.size(), {.channels = options_.dim, .stride = options_.patch});
+  }
+  /// Positions of images of another size than the model's are those of their own map.
+  std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
+                                        const torch::Tensor& images) override;
   /// The tokens that enter the first layer.
-  /// Shape: [B, 3, S, S] -> [B, N, dim].
-  /// Throws: c10::ValueError for images of another size than `image_size`.
+  /// Shape: [B, 3, H, W] -> [B, N, dim].
+  /// Throws: c10::ValueError for images that the patch does not divide.
   torch::Tensor embed_images(const torch::Tensor& images);
   /// One layer with its residuals.
   /// Shape: x [B, N, dim] -> [B, N, dim].
@@ -63,9 +71,14 @@ class SimpleVitImpl : public Classifier {
   }
 
  private:
+  /// Shape: [rows · columns, dim].
+  torch::Tensor positions(std::int64_t rows, std::int64_t columns) const;
+
   const SimpleVitOptions options_;
-  LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, head_norm_{nullptr};
-  Linear embed_{nullptr}, head_{nullptr};
+  LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr};
+  Linear embed_{nullptr};
+  LayerNorm head_norm_{nullptr};  ///< null without a head
+  Linear head_{nullptr};          ///< likewise
   FixedTable positions_{nullptr};
   std::vector<SharedAttention> attention_;
   std::vector<FeedForward> feed_forward_;

@@ -28,13 +28,13 @@ struct MakeAttention {
 class BlockImpl : public SwinBlockImpl {
  public:
   BlockImpl(const SwinBlockPlace& place, const WindowAttentionChoice& choice, torch::Device device)
-      : grid_{place.grid}, drop_rate_{place.drop_rate} {
-    const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
+      : SwinBlockImpl{place} {
+    const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = place.grid.window};
     attn_ = std::visit(MakeAttention{options, device}, choice);
     if (attn_) {
       norm1_ = register_module("norm1", LayerNorm{place.dim, device});
       register_module("attn", attn_);
-      if (grid_.shift) mask_ = register_buffer("attn_mask", shift_mask(grid_, device));
+      register_mask(device);
     }
     norm2_ = register_module("norm2", LayerNorm{place.dim, device});
     mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
@@ -42,21 +42,14 @@ class BlockImpl : public SwinBlockImpl {
 
   torch::Tensor forward(const torch::Tensor& map) override {
     auto x = map;
-    if (attn_) x = add_residual(x, drop(join_windows(attn_(cut_windows(norm1_(x), grid_), mask_), grid_)));
+    if (attn_) x = add_residual(x, drop(attend(attn_, norm1_(x))));
     return add_residual(x, drop(mlp_(norm2_(x))));
   }
 
  private:
-  torch::Tensor drop(const torch::Tensor& branch) const {
-    return drop_path(branch, drop_rate_, is_training());
-  }
-
-  const WindowGrid grid_;
-  const double drop_rate_;
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   WindowAttention attn_{nullptr};
   Mlp mlp_{nullptr};
-  torch::Tensor mask_;
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ struct SwinOptions {
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 };
 
 /// The Swin transformer. The attention is chosen block by block; a block with `Kernel::kNone` has neither the

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 #include "models/attention/manifold_key.h"
 #include "models/embedding/patches.h"
@@ -49,7 +50,7 @@ void start_as_released(torch::nn::Module& model) {
 
 SwinPatchEmbedImpl::SwinPatchEmbedImpl(std::int64_t image_size, std::int64_t patch, std::int64_t dim,
                                        torch::Device device)
-    : image_size_{image_size} {
+    : image_size_{image_size}, patch_{patch} {
   proj_ = register_module(
       "proj", Conv2d{Conv2dOptions{.in = 3, .out = dim, .kernel = patch, .stride = patch}, device});
   norm_ = register_module("norm", LayerNorm{dim, device});
@@ -60,6 +61,11 @@ torch::Tensor SwinPatchEmbedImpl::forward(const torch::Tensor& images) {
   return norm_(proj_(images).permute({0, 2, 3, 1}));
 }
 
+torch::Tensor SwinPatchEmbedImpl::map_of(const torch::Tensor& images) {
+  check_divides(patch_, images);
+  return norm_(proj_(images).permute({0, 2, 3, 1}));
+}
+
 SwinPatchMergingImpl::SwinPatchMergingImpl(std::int64_t dim, NormPlace place, torch::Device device)
     : place_{place} {
   norm_ = register_module("norm", LayerNorm{place == NormPlace::kBefore ? 4 * dim : 2 * dim, device});
@@ -67,12 +73,25 @@ SwinPatchMergingImpl::SwinPatchMergingImpl(std::int64_t dim, NormPlace place, to
 }
 
 torch::Tensor SwinPatchMergingImpl::forward(const torch::Tensor& map) {
-  const auto B = map.size(0), half = (map.size(1) + 1) / 2, C = map.size(3), fill = map.size(1) % 2;
-  const auto padded = fill ? torch::constant_pad_nd(map, {0, 0, 0, fill, 0, fill}) : map;
-  const auto x = padded.reshape({B, half, 2, half, 2, C})
+  const auto B = map.size(0), rows = (map.size(1) + 1) / 2, columns = (map.size(2) + 1) / 2, C = map.size(3);
+  const auto below = map.size(1) % 2, beside = map.size(2) % 2;
+  const auto padded = below || beside ? torch::constant_pad_nd(map, {0, 0, 0, beside, 0, below}) : map;
+  const auto x = padded.reshape({B, rows, 2, columns, 2, C})
                      .permute({0, 1, 3, 4, 2, 5})  // of four neighbours the columns vary slowest
-                     .reshape({B, half, half, 4 * C});
+                     .reshape({B, rows, columns, 4 * C});
   return place_ == NormPlace::kBefore ? reduction_(norm_(x)) : norm_(reduction_(x));
+}
+
+void SwinBlockImpl::register_mask(torch::Device device) {
+  if (place_.grid.shift) mask_ = register_buffer("attn_mask", shift_mask(place_.grid, device));
+}
+
+torch::Tensor SwinBlockImpl::attend(const WindowAttention& attention, const torch::Tensor& map) const {
+  const auto& own = place_.grid;
+  if (map.size(1) == own.rows && map.size(2) == own.columns)
+    return join_windows(attention(cut_windows(map, own), mask_), own);
+  const auto grid = spread_windows(map.size(1), map.size(2), own.window, place_.is_shifted);
+  return join_windows(attention(cut_windows(map, grid), shift_mask(grid, map.device())), grid);
 }
 
 SwinStageImpl::SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks,
@@ -99,8 +118,10 @@ torch::Tensor SwinHeadImpl::forward(const torch::Tensor& map) {
   return fc_(drop_out(map.mean(torch::IntArrayRef{1, 2}), dropout_, is_training()));
 }
 
-SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const MakeSwinBlock& make_block,
-                             torch::Device device) {
+SwinTrunkImpl::SwinTrunkImpl(SwinSizes of, NormPlace merging, const MakeSwinBlock& make_block,
+                             torch::Device device)
+    : sizes_{std::move(of)} {
+  const auto& sizes = sizes_;
   check(sizes);
   auto side = sizes.image_size / sizes.patch, dim = sizes.dim;
   const auto rates = drop_rates(sizes.drop_path, static_cast<std::int64_t>(sizes.choices));
@@ -116,25 +137,54 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
     const auto recomputed = sizes.checkpoint_blocks - index;
     const auto pretrained = sizes.pretrained_window.empty() ? 0 : sizes.pretrained_window[stage];
     std::vector<SwinBlock> blocks;
-    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block, ++index)
+    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block, ++index) {
+      const bool is_shifted = block % 2 == 1;
       blocks.push_back(make_block({.index = index,
                                    .dim = dim,
                                    .heads = sizes.heads[stage],
                                    .mlp_dim = sizes.mlp_ratio * dim,
-                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1),
+                                   .grid = fit_windows(side, sizes.window, is_shifted),
+                                   .is_shifted = is_shifted,
                                    .drop_rate = rates.at(static_cast<std::size_t>(index)),
                                    .pretrained_window = pretrained}));
+    }
     layers->push_back(stages_.emplace_back(downsample, std::move(blocks), recomputed));
+    if (!sizes.has_head)
+      stage_norms_.push_back(register_module("norm" + std::to_string(stage), LayerNorm{dim, device}));
   }
-  norm_ = register_module("norm", LayerNorm{dim, device});
-  head_ = register_module("head", SwinHead{dim, sizes.classes, device, sizes.dropout.head});
+  if (sizes.has_head) {
+    norm_ = register_module("norm", LayerNorm{dim, device});
+    head_ = register_module("head", SwinHead{dim, sizes.classes, device, sizes.dropout.head});
+  }
   if (is_started(device)) start_as_released(*this);
 }
 
 torch::Tensor SwinTrunkImpl::forward(const torch::Tensor& images) {
+  check_has_head(sizes_.has_head);
   auto x = patch_embed_(images);
   for (const auto& stage : stages_) x = stage(x);
   return head_(norm_(x));
+}
+
+std::vector<Trunk::Level> SwinTrunkImpl::levels() const {
+  std::vector<Level> levels;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage)
+    levels.push_back({.channels = sizes_.dim << stage, .stride = sizes_.patch << stage});
+  return levels;
+}
+
+std::vector<torch::Tensor> SwinTrunkImpl::maps_after(const std::vector<std::int64_t>& layers,
+                                                     const torch::Tensor& images) {
+  check_layers(layers, static_cast<std::int64_t>(stages_.size()));
+  TORCH_CHECK_VALUE(!sizes_.has_head, "maps of a Swin transformer that classifies; its stages have no norms");
+  std::vector<torch::Tensor> maps;
+  auto x = patch_embed_->map_of(images);
+  std::size_t done = 0;
+  for (const auto layer : layers) {
+    for (; done < static_cast<std::size_t>(layer); ++done) x = stages_[done](x);
+    maps.push_back(stage_norms_[done - 1](x).permute({0, 3, 1, 2}));
+  }
+  return maps;
 }
 
 }  // namespace abl::models

@@ -33,35 +33,27 @@ struct MakeCosineAttention {
 class CosineBlockImpl : public SwinBlockImpl {
  public:
   CosineBlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
-      : grid_{place.grid}, drop_rate_{place.drop_rate} {
+      : SwinBlockImpl{place} {
     const WindowAttentionOptions options{.dim = place.dim,
                                          .heads = place.heads,
-                                         .window = grid_.window,
+                                         .window = place.grid.window,
                                          .pretrained_window = place.pretrained_window};
     attn_ = register_module("attn", std::visit(MakeCosineAttention{options, device}, choice));
     norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
     mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
     norm2_ = register_module("norm2", norm_from_zero(place.dim, device));
-    if (grid_.shift) mask_ = register_buffer("attn_mask", shift_mask(grid_, device));
+    register_mask(device);
   }
 
   torch::Tensor forward(const torch::Tensor& map) override {
-    const auto x =
-        add_residual(map, drop(norm1_(join_windows(attn_(cut_windows(map, grid_), mask_), grid_))));
+    const auto x = add_residual(map, drop(norm1_(attend(attn_, map))));
     return add_residual(x, drop(norm2_(mlp_(x))));
   }
 
  private:
-  torch::Tensor drop(const torch::Tensor& branch) const {
-    return drop_path(branch, drop_rate_, is_training());
-  }
-
-  const WindowGrid grid_;
-  const double drop_rate_;
   WindowAttention attn_{nullptr};
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   Mlp mlp_{nullptr};
-  torch::Tensor mask_;
 };
 
 SwinSizes sizes_of_version_2(const SwinV2Options& options) {

@@ -35,6 +35,7 @@ struct SwinV2Options {
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 };
 
 /// The Swin transformer V2: cosine attention, and norms at the end of each branch, which start at 0, so that

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "models/embedding/patches.h"
+#include "models/embedding/positions.h"
 #include "models/layers/recompute.h"
 
 namespace abl::models {
@@ -72,35 +73,52 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
   for (const auto drop_rate : drop_rates(options_.drop_path, options_.depth))
     blocks->push_back(
         blocks_.emplace_back(options_, static_cast<std::int64_t>(blocks_.size()), device, drop_rate));
-  norm_ = register_module("norm", LayerNorm{dim, device, kEps});
-  head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (options_.has_distillation_token)
-    head_dist_ = register_module("head_dist", Linear{dim, options_.classes, device});
+  if (options_.has_head) {
+    norm_ = register_module("norm", LayerNorm{dim, device, kEps});
+    head_ = register_module("head", Linear{dim, options_.classes, device});
+    if (options_.has_distillation_token)
+      head_dist_ = register_module("head_dist", Linear{dim, options_.classes, device});
+  }
   if (is_started(device)) start_linear_layers(*this);
 }
 
-torch::Tensor VitImpl::embed_images(const torch::Tensor& images) {
-  auto patches = patch_embed_(images);
-  if (!options_.has_class_position) patches = patches + pos_embed_;
+torch::Tensor VitImpl::tokens_of(torch::Tensor patches, std::int64_t rows, std::int64_t columns) {
+  const auto leading = options_.has_class_position ? options_.prefix() : 0;
+  const auto positions = interpolate_positions(pos_embed_, rows, columns, leading);
+  if (!options_.has_class_position) patches = patches + positions;
   std::vector<torch::Tensor> tokens{cls_token_.expand({patches.size(0), -1, -1})};
   if (dist_token_.defined()) tokens.push_back(dist_token_.expand({patches.size(0), -1, -1}));
   tokens.push_back(patches);
   const auto x = torch::cat(tokens, 1);
-  return options_.has_class_position ? x + pos_embed_ : x;
+  return drop_out(options_.has_class_position ? x + positions : x, options_.dropout.positions, is_training());
+}
+
+torch::Tensor VitImpl::run(std::int64_t layer, const torch::Tensor& x) const {
+  return run_block(blocks_[static_cast<std::size_t>(layer)], x, layer < options_.checkpoint_blocks);
 }
 
 Answers VitImpl::answer(const torch::Tensor& images) {
-  const bool training = is_training();
-  auto x = drop_out(embed_images(images), options_.dropout.positions, training);
-  for (std::int64_t layer = 0; layer < options_.depth; ++layer)
-    x = run_block(blocks_[static_cast<std::size_t>(layer)], x, layer < options_.checkpoint_blocks);
+  check_has_head(options_.has_head);
+  const auto side = options_.image_size / options_.patch;
+  auto x = tokens_of(patch_embed_(images), side, side);
+  for (std::int64_t layer = 0; layer < options_.depth; ++layer) x = run(layer, x);
   x = norm_(x);
   const auto token = [&](std::int64_t place) {
-    return drop_out(x.select(1, place), options_.dropout.head, training);
+    return drop_out(x.select(1, place), options_.dropout.head, is_training());
   };
   Answers answers{head_(token(0))};
   if (head_dist_) answers.distilled = head_dist_(token(1));
   return answers;
+}
+
+std::vector<torch::Tensor> VitImpl::maps_after(const std::vector<std::int64_t>& layers,
+                                               const torch::Tensor& images) {
+  check_layers(layers, options_.depth);
+  if (options_.plugin.file) check_size(images, options_.image_size);
+  const auto map = patch_embed_->map_of(images);
+  const TokenGrid grid{.rows = map.size(2), .columns = map.size(3), .leading = options_.prefix()};
+  return token_maps(layers, tokens_of(map.flatten(2).mT(), grid.rows, grid.columns), grid,
+                    [&](std::int64_t layer, const torch::Tensor& x) { return run(layer, x); });
 }
 
 }  // namespace abl::models

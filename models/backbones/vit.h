@@ -9,6 +9,7 @@
 
 #include "models/attention/token_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/trunk.h"
 #include "models/embedding/patches.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/dropout.h"
@@ -35,6 +36,7 @@ struct VitOptions {
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 
   std::int64_t patches() const { return (image_size / patch) * (image_size / patch); }
   /// Leading tokens that are no patches.
@@ -82,13 +84,20 @@ using VitBlock = Part<VitBlockImpl>;
 /// Source: Dosovitskiy et al. (ICLR 2021), section 3.1; sizes and distillation token as in DeiT (ICML 2021),
 ///         sections 4 and 5.1, whose two classifiers are evaluated by their mean; LayerScale and class token
 ///         as in DeiT III (ECCV 2022).
-class VitImpl : public Classifier {
+class VitImpl : public Classifier, public Trunk {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit VitImpl(const VitOptions& options, torch::Device device = torch::kCPU);
 
   torch::Tensor forward(const torch::Tensor& images) override { return answer(images).combined(); }
   Answers answer(const torch::Tensor& images) override;
+
+  std::vector<Level> levels() const override {
+    return std::vector<Level>(blocks_.size(), {.channels = options_.dim, .stride = options_.patch});
+  }
+  /// Positions of images of another size than the model's are resized to theirs.
+  std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
+                                        const torch::Tensor& images) override;
 
   const VitOptions& options() const { return options_; }
 
@@ -98,16 +107,18 @@ class VitImpl : public Classifier {
   }
 
  private:
-  torch::Tensor embed_images(const torch::Tensor& images);
+  /// Shape: patches [B, rows · columns, dim] -> [B, prefix + rows · columns, dim].
+  torch::Tensor tokens_of(torch::Tensor patches, std::int64_t rows, std::int64_t columns);
+  torch::Tensor run(std::int64_t layer, const torch::Tensor& x) const;
 
   const VitOptions options_;
   torch::Tensor cls_token_, pos_embed_;
   torch::Tensor dist_token_;  ///< undefined where there is none
   PatchEmbed patch_embed_{nullptr};
   std::vector<VitBlock> blocks_;
-  LayerNorm norm_{nullptr};
-  Linear head_{nullptr};
-  Linear head_dist_{nullptr};  ///< null without a distillation token
+  LayerNorm norm_{nullptr};    ///< null without a head
+  Linear head_{nullptr};       ///< likewise
+  Linear head_dist_{nullptr};  ///< and without a distillation token
 };
 using Vit = Part<VitImpl>;
 

@@ -61,7 +61,7 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
       register_module("patch_embed", ConvPatches{dim, options_.patch, options_.patch_projection, device});
   const auto side = options_.image_size / options_.patch;
   pos_embed_ = register_module("pos_embed", FourierPositions{dim, side, side, device});
-  cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 0.02, device));
+  if (options_.has_head) cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 0.02, device));
   Codes codes{nullptr};
   if (const auto* embedding = model_codes(options_))
     codes = register_module("codes", Codes{*embedding, device});
@@ -79,6 +79,12 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
                          device);
     blocks->push_back(blocks_.back());
   }
+  if (options_.has_head) add_classifier(mlp_dim, device);
+  if (is_started(device)) start_linear_layers(*this);
+}
+
+void XcitImpl::add_classifier(std::int64_t mlp_dim, torch::Device device) {
+  const auto dim = options_.dim;
   auto cls_attn_blocks = register_module("cls_attn_blocks", torch::nn::ModuleList{});
   for (std::int64_t i = 0; i < options_.class_blocks; ++i) {
     cls_attn_blocks_.emplace_back(ClassAttentionBlockOptions{.dim = dim,
@@ -91,21 +97,34 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
   }
   norm_ = register_module("norm", LayerNorm{dim, device, /*eps=*/1e-6});
   head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (is_started(device)) start_linear_layers(*this);
 }
 
 torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
+  check_has_head(options_.has_head);
   const auto map = patch_embed_(images);  // [B, dim, rows, columns]
   const auto rows = map.size(2), columns = map.size(3);
-  const bool training = is_training();
-  auto x = (map + pos_embed_(rows, columns)).flatten(2).mT().contiguous();  // [B, N, dim]
-  x = drop_out(x, options_.dropout.positions, training);
+  auto x = tokens_of(map);  // [B, N, dim]
   for (std::size_t block = 0; block < blocks_.size(); ++block) x = run(block, x, rows, columns);
 
   const auto cls_token = cls_token_.to(x.scalar_type()).expand({x.size(0), -1, -1});
   x = torch::cat({cls_token, x}, 1);  // [B, 1 + N, dim]
   for (const auto& block : cls_attn_blocks_) x = block(x);
-  return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, training));
+  return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, is_training()));
+}
+
+std::vector<torch::Tensor> XcitImpl::maps_after(const std::vector<std::int64_t>& layers,
+                                                const torch::Tensor& images) {
+  check_layers(layers, static_cast<std::int64_t>(blocks_.size()));
+  const auto map = patch_embed_(images);
+  const TokenGrid grid{.rows = map.size(2), .columns = map.size(3)};
+  return token_maps(layers, tokens_of(map), grid, [&](std::int64_t block, const torch::Tensor& x) {
+    return run(static_cast<std::size_t>(block), x, grid.rows, grid.columns);
+  });
+}
+
+torch::Tensor XcitImpl::tokens_of(const torch::Tensor& map) {
+  const auto x = (map + pos_embed_(map.size(2), map.size(3))).flatten(2).mT().contiguous();
+  return drop_out(x, options_.dropout.positions, is_training());
 }
 
 torch::Tensor XcitImpl::run(std::size_t index, const torch::Tensor& x, std::int64_t rows,

@@ -10,6 +10,7 @@
 #include "models/attention/token_attention.h"
 #include "models/attention/xcit_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/trunk.h"
 #include "models/choices/xcit.h"
 #include "models/embedding/patches.h"
 #include "models/embedding/positions.h"
@@ -97,6 +98,7 @@ struct XcitOptions {
   DropoutOptions dropout{};
   /// The first so many of them are run again in the backward pass.
   std::int64_t checkpoint_blocks = 0;
+  bool has_head = true;  ///< false: it gives maps and no logits, and has nothing that these alone need
 };
 
 /// XCiT, the cross-covariance image transformer. All that is ablated inside a block is chosen block by block.
@@ -105,11 +107,17 @@ struct XcitOptions {
 /// the release. In training that returns its logits twice; here they are one tensor.
 /// Shape: images [B, 3, H, W], of any size that the patch divides -> [B, classes].
 /// Source: XCiT section 3.3, Tables 1 and 4; SNE Tables 1 and 5.
-class XcitImpl : public Classifier {
+class XcitImpl : public Classifier, public Trunk {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit XcitImpl(XcitOptions options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& images) override;
+
+  std::vector<Level> levels() const override {
+    return std::vector<Level>(blocks_.size(), {.channels = options_.dim, .stride = options_.patch});
+  }
+  std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
+                                        const torch::Tensor& images) override;
 
   const XcitOptions& options() const { return options_; }
 
@@ -119,6 +127,9 @@ class XcitImpl : public Classifier {
   }
 
  private:
+  void add_classifier(std::int64_t mlp_dim, torch::Device device);
+  /// Shape: map of patches [B, dim, rows, columns] -> [B, rows · columns, dim].
+  torch::Tensor tokens_of(const torch::Tensor& map);
   torch::Tensor run(std::size_t block, const torch::Tensor& x, std::int64_t rows, std::int64_t columns) const;
 
   const XcitOptions options_;
@@ -126,9 +137,9 @@ class XcitImpl : public Classifier {
   FourierPositions pos_embed_{nullptr};
   torch::Tensor cls_token_;
   std::vector<XcitBlock> blocks_;
-  std::vector<ClassAttentionBlock> cls_attn_blocks_;
-  LayerNorm norm_{nullptr};
-  Linear head_{nullptr};
+  std::vector<ClassAttentionBlock> cls_attn_blocks_;  ///< none without a head
+  LayerNorm norm_{nullptr};                           ///< null then
+  Linear head_{nullptr};                              ///< likewise
 };
 using Xcit = Part<XcitImpl>;
 

@@ -48,15 +48,13 @@ ConvPatchesImpl::ConvPatchesImpl(std::int64_t dim, std::int64_t patch, PatchProj
 }
 
 torch::Tensor ConvPatchesImpl::forward(const torch::Tensor& images) {
-  const auto H = images.size(2), W = images.size(3);
-  TORCH_CHECK_VALUE(H % patch_ == 0 && W % patch_ == 0, "images of ", H, " x ", W,
-                    " pixels cannot be cut into patches of ", patch_, " x ", patch_);
+  check_divides(patch_, images);
   return linear_ ? linear_(images) : convolutions_(images);
 }
 
 PatchEmbedImpl::PatchEmbedImpl(std::int64_t image_size, std::int64_t patch, std::int64_t dim,
                                torch::Device device)
-    : image_size_{image_size} {
+    : image_size_{image_size}, patch_{patch} {
   proj_ = register_module(
       "proj", Conv2d{Conv2dOptions{.in = 3, .out = dim, .kernel = patch, .stride = patch}, device});
 }
@@ -66,11 +64,15 @@ torch::Tensor PatchEmbedImpl::forward(const torch::Tensor& images) {
   return proj_(images).flatten(2).transpose(1, 2);
 }
 
+torch::Tensor PatchEmbedImpl::map_of(const torch::Tensor& images) {
+  check_divides(patch_, images);
+  return proj_(images);
+}
+
 torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch) {
   const auto B = images.size(0), C = images.size(1), p = patch;
   const auto rows = images.size(2) / p, columns = images.size(3) / p;
-  TORCH_CHECK_VALUE(rows * p == images.size(2) && columns * p == images.size(3), "images of ", images.size(2),
-                    " x ", images.size(3), " pixels cannot be cut into patches of ", p, " x ", p);
+  check_divides(p, images);
   return images.reshape({B, C, rows, p, columns, p})
       .permute({0, 2, 4, 3, 5, 1})  // [B, rows, columns, p, p, C]
       .reshape({B, rows * columns, p * p * C});
@@ -79,6 +81,12 @@ torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch) {
 void check_patches(std::int64_t image_size, std::int64_t patch) {
   TORCH_CHECK_VALUE(patch > 0 && image_size > 0 && image_size % patch == 0, "images of ", image_size,
                     " pixels cannot be cut into patches of ", patch);
+}
+
+void check_divides(std::int64_t patch, const torch::Tensor& images) {
+  const auto H = images.size(2), W = images.size(3);
+  TORCH_CHECK_VALUE(H % patch == 0 && W % patch == 0, "images of ", H, " x ", W,
+                    " pixels cannot be cut into patches of ", patch, " x ", patch);
 }
 
 void check_size(const torch::Tensor& images, std::int64_t image_size) {

@@ -65,9 +65,12 @@ class PatchEmbedImpl : public torch::nn::Module {
                  torch::Device device = torch::kCPU);
   /// Throws: c10::ValueError when the images have another size.
   torch::Tensor forward(const torch::Tensor& images);
+  /// Shape: images [B, 3, H, W] of any size -> [B, dim, H/patch, W/patch].
+  /// Throws: c10::ValueError when the patch does not divide the images.
+  torch::Tensor map_of(const torch::Tensor& images);
 
  private:
-  const std::int64_t image_size_;
+  const std::int64_t image_size_, patch_;
   Conv2d proj_{nullptr};
 };
 using PatchEmbed = Part<PatchEmbedImpl>;
@@ -79,6 +82,10 @@ torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch);
 /// Refuses square images of a size that patches of this one do not fill.
 /// Throws: c10::ValueError.
 void check_patches(std::int64_t image_size, std::int64_t patch);
+
+/// Refuses images of any size that patches do not fill.
+/// Throws: c10::ValueError.
+void check_divides(std::int64_t patch, const torch::Tensor& images);
 
 /// Refuses images of another size than the square one that a model is made for.
 /// Throws: c10::ValueError.

@@ -11,13 +11,6 @@ namespace abl::models {
 /// Throws: c10::ValueError when the table is of no square map.
 torch::Tensor interpolate_bias_table(const torch::Tensor& table, std::int64_t window);
 
-/// A learned table of positions for another image size: the entries of the leading `extra` tokens (class
-/// token) stay, those of a square map are resized to rows × columns by antialiased bicubic interpolation.
-/// Shape: table [1, extra + S·S, dim] -> [1, extra + rows·columns, dim].
-/// Throws: c10::ValueError when the table is of no square map, or the new map is empty.
-torch::Tensor interpolate_positions(const torch::Tensor& table, std::int64_t rows, std::int64_t columns,
-                                    std::int64_t extra = 1);
-
 /// The kernel of a patch embedding for patches of another size, such that a patch that is enlarged with the
 /// image has the embedding that it had: for the matrix R that resizes patches, the least squares solution of
 /// Rᵀ w' = w.

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "models/attention/shared_attention.h"
+#include "models/embedding/positions.h"
 #include "models/layers/type_name.h"
 #include "models/weights/resize.h"
 #include "models/weights/state.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "models/counting/parameters.h"
-#include "models/weights/resize.h"
+#include "models/embedding/positions.h"
 #include "tests/models/bfloat16.h"
 #include "tests/models/position_tables.h"
 #include "tests/models/refusal.h"

@@ -11,6 +11,7 @@
 #include "models/backbones/swin.h"
 #include "models/backbones/swin_v2.h"
 #include "models/backbones/vit.h"
+#include "models/embedding/positions.h"
 #include "models/weights/resize.h"
 #include "tests/models/foreign_states.h"
 

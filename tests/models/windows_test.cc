@@ -18,21 +18,23 @@ constexpr WindowAttentionOptions kSmall{.dim = 16, .heads = 2, .window = 3};
 
 TEST(Windows, AreJoinedToTheMapTheyWereCutFrom) {
   torch::manual_seed(1);
-  for (const auto& grid :
-       {WindowGrid{.side = 6, .window = 3}, WindowGrid{.side = 6, .window = 3, .shift = 1},
-        WindowGrid{.side = 7, .window = 3, .shift = 1}, WindowGrid{.side = 4, .window = 4}}) {
-    const auto map = torch::randn({2, grid.side, grid.side, 5});
+  for (const auto& grid : {WindowGrid{.rows = 6, .columns = 6, .window = 3},
+                           WindowGrid{.rows = 6, .columns = 6, .window = 3, .shift = 1},
+                           WindowGrid{.rows = 7, .columns = 7, .window = 3, .shift = 1},
+                           WindowGrid{.rows = 4, .columns = 4, .window = 4},
+                           WindowGrid{.rows = 7, .columns = 2, .window = 3, .shift = 1}}) {
+    const auto map = torch::randn({2, grid.rows, grid.columns, 5});
     const auto windows = cut_windows(map, grid);
     EXPECT_EQ(windows.sizes(), (torch::IntArrayRef{2 * grid.windows(), grid.tokens(), 5}));
-    EXPECT_TRUE(torch::equal(join_windows(windows, grid), map)) << "map of side " << grid.side;
+    EXPECT_TRUE(torch::equal(join_windows(windows, grid), map)) << "map of " << grid.rows << " rows";
   }
 }
 
 TEST(Windows, HoldNeighboursRowByRow) {
   const auto map = torch::arange(16).view({1, 4, 4, 1});
-  const auto plain = cut_windows(map, {.side = 4, .window = 2}).squeeze(2);
+  const auto plain = cut_windows(map, {.rows = 4, .columns = 4, .window = 2}).squeeze(2);
   EXPECT_TRUE(torch::equal(plain[1], torch::tensor({2, 3, 6, 7})));
-  const auto shifted = cut_windows(map, {.side = 4, .window = 2, .shift = 1}).squeeze(2);
+  const auto shifted = cut_windows(map, {.rows = 4, .columns = 4, .window = 2, .shift = 1}).squeeze(2);
   EXPECT_TRUE(torch::equal(shifted[0], torch::tensor({5, 6, 9, 10})));
   EXPECT_TRUE(torch::equal(shifted[3], torch::tensor({15, 12, 3, 0}))) << "all four corners of the map";
 }
@@ -50,6 +52,25 @@ TEST(Windows, AreTheMapItselfUnshiftedWhereItIsNoLarger) {
   EXPECT_EQ(fit_windows(15, 7, true).windows(), 9) << "filled up to 21";
 }
 
+TEST(Windows, KeepTheirSideOverAMapOfAnotherSize) {
+  const auto one = spread_windows(5, 7, 7, /*shifted=*/true);
+  EXPECT_EQ(one.windows(), 1);
+  EXPECT_EQ(one.shift, 0) << "nothing to shift to";
+  const auto many = spread_windows(5, 8, 7, /*shifted=*/true);
+  EXPECT_EQ(many.windows(), 2);
+  EXPECT_EQ(many.shift, 3);
+  EXPECT_EQ(spread_windows(14, 14, 7, true), fit_windows(14, 7, true));
+}
+
+/// Of a map of two columns and three windows below each other.
+TEST(Windows, AMaskOfARectangularMapParts) {
+  const WindowGrid grid{.rows = 6, .columns = 2, .window = 2, .shift = 1};
+  const auto mask = shift_mask(grid, torch::kCPU).eq(0);  // [3, 4, 4]: who sees whom
+  ASSERT_EQ(mask.sizes(), (torch::IntArrayRef{3, 4, 4}));
+  EXPECT_EQ(mask[0].sum().item<std::int64_t>(), 8) << "left and right are opposite edges";
+  EXPECT_EQ(mask[2].sum().item<std::int64_t>(), 4) << "and so are top and bottom";
+}
+
 TEST(Windows, RelativePositionsAreTheSameForPairsOfTheSameDifference) {
   const auto places = relative_positions(3, torch::kCPU).view({9, 9});
   EXPECT_EQ(places.min().item<std::int64_t>(), 0);
@@ -64,7 +85,7 @@ TEST(Windows, RelativePositionsAreTheSameForPairsOfTheSameDifference) {
 TEST(Windows, AShiftDoesNotLetOppositeEdgesOfTheMapSeeEachOther) {
   torch::manual_seed(2);
   const torch::NoGradGuard no_grad;
-  const WindowGrid grid{.side = 6, .window = 3, .shift = 1};
+  const WindowGrid grid{.rows = 6, .columns = 6, .window = 3, .shift = 1};
   Part<WindowQkvAttentionImpl> attention{kSmall};
   const auto mask = shift_mask(grid, torch::kCPU);
   ASSERT_EQ(mask.sizes(), (torch::IntArrayRef{4, 9, 9}));
