@@ -118,7 +118,18 @@ std::string template_of(const Address& address) {
   return path;
 }
 
-/// A request as clients write one: what is left out is unset.
+/// What is read of a field: what is written, null, and a number where 64 bits are written as a string.
+Json as_read(Json schema) {
+  Json read;
+  if (schema.contains("description")) read["description"] = schema.at("description");
+  schema.erase("description");
+  const bool is_long = schema.value("format", "").ends_with("int64");
+  read["anyOf"] = {std::move(schema), Json{{"type", "null"}}};
+  if (is_long) read["anyOf"].push_back({{"type", "integer"}});
+  return read;
+}
+
+/// A request as clients write one: what is left out, or null, is unset, and no field is unknown.
 Json request_of(const Json& schemas, const std::string& name) {
   const auto is_message = [&](const Json& schema) {
     if (!schema.contains("$ref")) return false;
@@ -130,7 +141,9 @@ Json request_of(const Json& schemas, const std::string& name) {
   for (auto& [_, property] : request.at("properties").items()) {
     Json& schema = property.value("type", "") == "array" ? property.at("items") : property;
     if (is_message(schema)) schema = {{"type", "object"}};
+    property = as_read(std::move(property));
   }
+  request["additionalProperties"] = false;
   return request;
 }
 
