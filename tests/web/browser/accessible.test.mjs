@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every page, light and dark, wide and on a phone, as axe-core judges it by WCAG 2.2 AA; trained.test.mjs does so with real results.
+// Every page, light and dark, wide and on a phone, as axe-core judges it by WCAG 2.2 AA; trained.test.mjs does so with real results. And
+// the form by which people sign in, which is a page of the server's own.
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { violationsOf } from "./axe.mjs";
-import { missing, openPage, useDashboard } from "./fixture.mjs";
+import { missing, openPage, startBrowser, startDashboard, useDashboard } from "./fixture.mjs";
 
 const kSizes = { wide: { width: 1360, height: 900 }, phone: { width: 390, height: 844 } };
 
@@ -15,6 +16,9 @@ describe("the pages for everybody", { skip: missing() }, () => {
       await tell("fail");
       await tell("probe 4");
       await tell("probe 5");
+      await tell("extend msf-sharing");
+      await tell("diverge nan");
+      await tell("factors study");
       const { runs } = await served("/runs?limit=1");
       paths = [
         "/",
@@ -25,6 +29,10 @@ describe("the pages for everybody", { skip: missing() }, () => {
         "/sweeps/msf-sharing?chart=bars&chosen=a&brush=range~acc~80~90",
         "/sweeps/msf-sharing?chart=parallel",
         "/sweeps/msf-sharing?chart=effects",
+        "/sweeps/msf-sharing?file=3", // its revisions, and the file as it is
+        "/sweeps/msf-sharing?file=1..2",
+        "/sweeps/msf-sharing?file=1..3", // of thousands of lines, most of them folded
+        "/sweeps/study?pivot=kernel",
         "/sweeps/msf-sharing/failures",
         "/sweeps/unfilled",
         `/runs/${runs[0].id}`,
@@ -32,6 +40,7 @@ describe("the pages for everybody", { skip: missing() }, () => {
         "/compare",
         "/compare?a=msf-sharing/orig&b=msf-sharing/msf",
         "/compare?a=4&b=5",
+        "/compare?a=msf-sharing&b=nan",
         "/tables",
         "/queue",
         "/workers",
@@ -76,6 +85,34 @@ describe("the pages for everybody", { skip: missing() }, () => {
         await page.keyboard.press("Enter");
         await page.locator(".secret").waitFor();
         found.push(...(await violationsOf(page, "secret")));
+        assert.deepEqual(found, []);
+        await page.context().close();
+      });
+});
+
+describe("signing in for everybody", { skip: missing() }, () => {
+  let browser;
+  let dashboard;
+  before(async () => {
+    browser = await startBrowser();
+    dashboard = await startDashboard("0", "--sign-in");
+  });
+  after(async () => {
+    await browser?.close();
+    await dashboard?.stop();
+  });
+
+  for (const colorScheme of ["light", "dark"])
+    for (const [size, viewport] of Object.entries(kSizes))
+      test(`${colorScheme}, ${size}`, async () => {
+        const { page } = await openPage(browser, { colorScheme, viewport, ignoreHTTPSErrors: true });
+        await page.goto(new URL("/sign-in?to=/workers", dashboard.url).href);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        const found = await violationsOf(page, "the form");
+        await page.getByLabel("Token").fill("abl_nobody");
+        await page.keyboard.press("Enter");
+        await page.getByRole("alert").waitFor();
+        found.push(...(await violationsOf(page, "refused")));
         assert.deepEqual(found, []);
         await page.context().close();
       });

@@ -222,7 +222,7 @@ describe("charts", { skip: missing() }, () => {
 
   test("a pivoted table keeps the lines that have a brushed row", () => {
     const by = "model.depth";
-    const long = { ...table, pivot: { by, columns: ["acc"] } };
+    const long = { ...table, pivot: { by, columns: ["acc"], picked: [] } };
     const [acc] = table.columns;
     const lines = table.rows
       .filter(({ id }) => id.includes("depth=4,"))
