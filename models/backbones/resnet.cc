@@ -43,44 +43,64 @@ Conv2d resnet_conv(Conv2dOptions options, torch::Device device) {
   return fan_out_conv(options, device, FanOut::kAll);
 }
 
+BatchNorm2d resnet_norm(std::int64_t channels, torch::Device device, bool is_frozen) {
+  return BatchNorm2d{channels, device, /*eps=*/1e-5, /*momentum=*/0.1, is_frozen};
+}
+
+/// norm(conv(x)). Where the normalisation is frozen the convolution scales and shifts: nothing is computed or
+/// kept between the two. An observer sees both.
+torch::Tensor convolved(const Conv2d& conv, const BatchNorm2d& norm, const torch::Tensor& x) {
+  if (!norm->is_frozen() || Observation::current()) return norm(conv(x));
+  const auto [scale, shift] = norm->scale_and_shift();
+  return conv->convolve(x, conv->weight * scale.view({-1, 1, 1, 1}), shift);
+}
+
+/// In place where nobody keeps x: a convolution needs its input alone for its gradient.
+torch::Tensor rectified(torch::Tensor x) { return Observation::current() ? torch::relu(x) : torch::relu_(x); }
+
 }  // namespace
 
 ResNetShortcutImpl::ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::int64_t stride,
-                                       torch::Device device) {
+                                       torch::Device device, bool frozen_norms) {
   conv_ = register_module("0", resnet_conv({.in = in, .out = out, .stride = stride}, device));
-  norm_ = register_module("1", BatchNorm2d{out, device});
+  norm_ = register_module("1", resnet_norm(out, device, frozen_norms));
 }
+
+torch::Tensor ResNetShortcutImpl::forward(const torch::Tensor& x) { return convolved(conv_, norm_, x); }
 
 ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device)
     : drop_rate_{options.drop_rate} {
-  const auto& [in, width, out, stride, groups, bottleneck, zero_init_last, drop_rate] = options;
+  const auto& [in, width, out, stride, groups, bottleneck, zero_init_last, drop_rate, frozen_norms] = options;
+  const auto norm = [&](std::int64_t channels) {
+    return resnet_norm(channels, device, options.frozen_norms);
+  };
   const Conv2dOptions narrow{.in = in, .out = width},
       wide{.in = in, .out = width, .kernel = 3, .stride = stride};
   conv1_ = register_module("conv1", resnet_conv(bottleneck ? narrow : wide, device));
-  bn1_ = register_module("bn1", BatchNorm2d{width, device});
+  bn1_ = register_module("bn1", norm(width));
   conv2_ = register_module(
       "conv2",
       resnet_conv(
           {.in = width, .out = width, .kernel = 3, .stride = bottleneck ? stride : 1, .groups = groups},
           device));
-  bn2_ = register_module("bn2", BatchNorm2d{width, device});
+  bn2_ = register_module("bn2", norm(width));
   if (bottleneck) {
     conv3_ = register_module("conv3", resnet_conv({.in = width, .out = out}, device));
-    bn3_ = register_module("bn3", BatchNorm2d{out, device});
+    bn3_ = register_module("bn3", norm(out));
   }
   if (stride != 1 || in != out)
-    downsample_ = register_module("downsample", ResNetShortcut{in, out, stride, device});
-  if (zero_init_last) {
+    downsample_ = register_module("downsample", ResNetShortcut{in, out, stride, device, frozen_norms});
+  if (zero_init_last && !frozen_norms) {
     const torch::NoGradGuard no_grad;
     (bottleneck ? bn3_ : bn2_)->weight.zero_();
   }
 }
 
 torch::Tensor ResNetBlockImpl::forward(const torch::Tensor& x) {
-  auto y = bn2_(conv2_(torch::relu(bn1_(conv1_(x)))));
-  if (conv3_) y = bn3_(conv3_(torch::relu(y)));
+  auto y = convolved(conv2_, bn2_, rectified(convolved(conv1_, bn1_, x)));
+  if (conv3_) y = convolved(conv3_, bn3_, rectified(y));
   y = drop_path(y, drop_rate_, is_training());
-  return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
+  return rectified(add_residual(downsample_ ? downsample_(x) : x, y));
 }
 
 ResNetStageImpl::ResNetStageImpl(std::span<const double> drop_rates, ResNetBlockOptions options,
@@ -101,12 +121,13 @@ torch::Tensor ResNetStageImpl::forward(torch::Tensor x) {
 ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{std::move(options)} {
   check(options_);
   conv1_ = register_module("conv1", resnet_conv({.in = 3, .out = kStem, .kernel = 7, .stride = 2}, device));
-  bn1_ = register_module("bn1", BatchNorm2d{kStem, device});
+  bn1_ = register_module("bn1", resnet_norm(kStem, device, options_.frozen_norms));
   maxpool_ = register_module("maxpool", MaxPool{std::make_shared<MaxPoolImpl>()});
   ResNetBlockOptions block{.in = kStem,
                            .groups = options_.groups,
                            .bottleneck = options_.has_bottlenecks,
-                           .zero_init_last = options_.zero_init_last};
+                           .zero_init_last = options_.zero_init_last,
+                           .frozen_norms = options_.frozen_norms};
   const auto rates = drop_rates(
       options_.drop_path, std::accumulate(options_.layers.begin(), options_.layers.end(), std::int64_t{0}));
   auto rest = std::span{rates};
@@ -120,11 +141,30 @@ ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{s
     block.in = block.out;
     block.stride = 2;  // the first stage has none: the pooling before it
   }
-  fc_ = register_module("fc", Linear{block.in, options_.classes, device});
+  if (options_.has_head) fc_ = register_module("fc", Linear{block.in, options_.classes, device});
+}
+
+torch::Tensor ResNetImpl::stem(const torch::Tensor& images) const {
+  return maxpool_(rectified(convolved(conv1_, bn1_, images)));
+}
+
+std::vector<torch::Tensor> ResNetImpl::maps(const torch::Tensor& images) {
+  std::vector<torch::Tensor> maps;
+  auto x = stem(images);
+  for (const auto& stage : stages_) maps.push_back(x = stage(x));
+  return maps;
+}
+
+std::vector<std::int64_t> ResNetImpl::channels() const {
+  std::vector<std::int64_t> channels;
+  for (const auto width : options_.widths)
+    channels.push_back((options_.has_bottlenecks ? kExpansion : 1) * width);
+  return channels;
 }
 
 torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
-  auto x = maxpool_(torch::relu(bn1_(conv1_(images))));
+  TORCH_CHECK_VALUE(fc_, "logits of a ResNet without a head; it gives maps of features alone");
+  auto x = stem(images);
   for (const auto& stage : stages_) x = stage(x);
   return fc_(drop_out(x.mean({2, 3}), options_.dropout.head, is_training()));
 }

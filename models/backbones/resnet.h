@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/backbones/classifier.h"
+#include "models/backbones/feature_maps.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/dropout.h"
 #include "models/layers/layers.h"
@@ -30,6 +31,8 @@ struct ResNetOptions {
   bool zero_init_last = true;         ///< the last normalisation of each block starts at 0
   DropPathOptions drop_path{};
   DropoutOptions dropout{};
+  bool has_head = true;       ///< false: it gives maps and no logits, and has no `fc`
+  bool frozen_norms = false;  ///< normalisations are a scale and a shift, as detectors are fine-tuned
 };
 
 /// The projection of a block's input where its shape changes: a 1 x 1 convolution and batch normalisation.
@@ -38,8 +41,8 @@ struct ResNetOptions {
 class ResNetShortcutImpl : public torch::nn::Module {
  public:
   ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::int64_t stride,
-                     torch::Device device = torch::kCPU);
-  torch::Tensor forward(const torch::Tensor& x) { return norm_(conv_(x)); }
+                     torch::Device device = torch::kCPU, bool frozen_norms = false);
+  torch::Tensor forward(const torch::Tensor& x);
 
  private:
   Conv2d conv_{nullptr};
@@ -53,6 +56,7 @@ struct ResNetBlockOptions {
   bool bottleneck = true;
   bool zero_init_last = true;
   double drop_rate = 0;
+  bool frozen_norms = false;
 };
 
 /// The bottleneck: 1 x 1, 3 x 3 and 1 x 1 convolutions, each with batch normalisation; the 3 x 3 has the
@@ -104,13 +108,19 @@ using MaxPool = Part<MaxPoolImpl>;
 
 /// ResNet and ResNeXt. Parameters are named as in timm: `conv1`, `bn1`, `layer1`, …
 /// `fc`. Convolutions start normal with variance 2 / fan-out, groups not divided out, as in timm.
+/// Its maps are those of the four stages, of strides 4, 8, 16 and 32.
 /// Shape: images [B, 3, H, W], of any size -> [B, classes].
 /// Source: as the block's; the comparators of MSF Table 6.
-class ResNetImpl : public Classifier {
+class ResNetImpl : public Classifier, public FeatureMaps {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit ResNetImpl(ResNetOptions options, torch::Device device = torch::kCPU);
+  /// Throws: c10::ValueError without a head.
   torch::Tensor forward(const torch::Tensor& images) override;
+
+  std::vector<torch::Tensor> maps(const torch::Tensor& images) override;
+  std::vector<std::int64_t> channels() const override;
+  std::vector<std::int64_t> strides() const override { return {4, 8, 16, 32}; }
 
   const ResNetOptions& options() const { return options_; }
 
@@ -120,12 +130,14 @@ class ResNetImpl : public Classifier {
   }
 
  private:
+  torch::Tensor stem(const torch::Tensor& images) const;
+
   const ResNetOptions options_;
   Conv2d conv1_{nullptr};
   BatchNorm2d bn1_{nullptr};
   MaxPool maxpool_{nullptr};
   std::vector<ResNetStage> stages_;
-  Linear fc_{nullptr};
+  Linear fc_{nullptr};  ///< null without a head
 };
 using ResNet = Part<ResNetImpl>;
 

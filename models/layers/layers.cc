@@ -90,24 +90,35 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& options, torch::Device device) : opt
   if (has_bias) bias = register_parameter("bias", new_uniform({out}, fan_in_of(weight.sizes()), device));
 }
 
-torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
+torch::Tensor Conv2dImpl::convolve(const torch::Tensor& x, const torch::Tensor& weights,
+                                   const torch::Tensor& biases) const {
   const auto stride = options_.stride, padding = options_.padding;
   // For both axes: PyTorch accepts one number, but hands on one, where a count of work reads two.
-  return torch::conv2d(x, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1},
+  return torch::conv2d(x, weights, biases, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1},
                        options_.groups);
 }
 
-BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, double eps, double momentum)
-    : eps_{eps}, momentum_{momentum} {
-  weight = register_parameter("weight", new_constant({channels}, 1, device));
-  bias = register_parameter("bias", new_constant({channels}, 0, device));
+BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, double eps, double momentum,
+                                 bool is_frozen)
+    : eps_{eps}, momentum_{momentum}, is_frozen_{is_frozen} {
+  weight = new_constant({channels}, 1, device);
+  bias = new_constant({channels}, 0, device);
+  if (is_frozen_) {
+    weight = register_buffer("weight", weight.detach());
+    bias = register_buffer("bias", bias.detach());
+  } else {
+    register_parameter("weight", weight);
+    register_parameter("bias", bias);
+  }
   running_mean = register_buffer("running_mean", torch::zeros({channels}, torch::device(device)));
   running_var = register_buffer("running_var", torch::ones({channels}, torch::device(device)));
-  num_batches_tracked =
-      register_buffer("num_batches_tracked", torch::zeros({}, torch::device(device).dtype(torch::kLong)));
+  if (!is_frozen_)
+    num_batches_tracked =
+        register_buffer("num_batches_tracked", torch::zeros({}, torch::device(device).dtype(torch::kLong)));
 }
 
 void BatchNorm2dImpl::to(torch::Device device, torch::Dtype type, bool non_blocking) {
+  if (is_frozen_) return torch::nn::Module::to(device, type, non_blocking);
   const auto batches = num_batches_tracked.clone();  // few types hold such a number
   torch::nn::Module::to(device, type, non_blocking);
   num_batches_tracked.set_data(batches.to(device));
@@ -115,23 +126,28 @@ void BatchNorm2dImpl::to(torch::Device device, torch::Dtype type, bool non_block
 
 void BatchNorm2dImpl::to(torch::Dtype type, bool non_blocking) { to(weight.device(), type, non_blocking); }
 
+std::pair<torch::Tensor, torch::Tensor> BatchNorm2dImpl::scale_and_shift() const {
+  const auto scale = weight * (running_var + eps_).rsqrt();
+  return {scale, bias - running_mean * scale};
+}
+
 torch::Tensor BatchNorm2dImpl::forward(const torch::Tensor& x) {
+  const bool trains = is_training() && !is_frozen_;
   const auto values = x.numel() / std::max<std::int64_t>(1, x.size(1));  // of each channel
-  TORCH_CHECK_VALUE(!is_training() || x.is_meta() || sum_ || values > 1,
-                    "batch normalisation in training over ", values == 1 ? "one value" : "no values",
-                    " for each channel (an input of ", x.sizes(),
+  TORCH_CHECK_VALUE(!trains || x.is_meta() || sum_ || values > 1, "batch normalisation in training over ",
+                    values == 1 ? "one value" : "no values", " for each channel (an input of ", x.sizes(),
                     "); a batch of more images, or larger ones, is expected");
   // A block that runs again for its gradients has counted this batch before.
-  const bool counts = is_training() && !recomputing();
+  const bool counts = trains && !recomputing();
   if (counts) num_batches_tracked.add_(1);
   const auto followed = [&](const torch::Tensor& running) {
-    return counts || !is_training() ? running : torch::Tensor{};
+    return counts || !trains ? running : torch::Tensor{};
   };
-  if (is_training() && sum_)
+  if (trains && sum_)
     return sync_batch_norm(x, {weight, bias, followed(running_mean), followed(running_var)}, momentum_, eps_,
                            sum_);
-  return torch::batch_norm(x, weight, bias, followed(running_mean), followed(running_var), is_training(),
-                           momentum_, eps_, /*cudnn_enabled=*/true);
+  return torch::batch_norm(x, weight, bias, followed(running_mean), followed(running_var), trains, momentum_,
+                           eps_, /*cudnn_enabled=*/true);
 }
 
 }  // namespace abl::models

@@ -4,6 +4,8 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <utility>
+
 #include "models/layers/part.h"
 #include "models/layers/sync_batch_norm.h"
 
@@ -90,7 +92,10 @@ struct Conv2dOptions {
 class Conv2dImpl : public torch::nn::Module, public WeightOwner {
  public:
   explicit Conv2dImpl(const Conv2dOptions& options, torch::Device device = torch::kCPU);
-  torch::Tensor forward(const torch::Tensor& x);
+  torch::Tensor forward(const torch::Tensor& x) { return convolve(x, weight, bias); }
+  /// The same with other numbers.
+  torch::Tensor convolve(const torch::Tensor& x, const torch::Tensor& weights,
+                         const torch::Tensor& biases) const;
   std::vector<torch::Tensor> weights() const override { return {weight}; }
 
   torch::Tensor weight, bias;
@@ -103,17 +108,22 @@ using Conv2d = Part<Conv2dImpl>;
 /// Normalisation of each channel: by the batch's statistics in training, which the running ones follow, and
 /// by the running ones in evaluation. A batch of one value for each channel has no variance: it is refused in
 /// training, as PyTorch does; not on the meta device, where memory is predicted and nothing is computed.
-/// Buffers: `running_mean`, `running_var`, `num_batches_tracked`, which stays a whole number in every type.
-/// Shape: x [B, channels, H, W] -> the same.
-/// Throws: c10::ValueError where a batch is refused.
+/// A frozen one is a scale and a shift by the running statistics in training as well, and learns nothing: its
+/// `weight` and `bias` are buffers.
+/// Buffers: `running_mean`, `running_var`, `num_batches_tracked`, which stays a whole number in every type;
+/// of a frozen one not the last. Shape: x [B, channels, H, W] -> the same. Throws: c10::ValueError where a
+/// batch is refused.
 class BatchNorm2dImpl : public torch::nn::Module {
  public:
   explicit BatchNorm2dImpl(std::int64_t channels, torch::Device device = torch::kCPU, double eps = 1e-5,
-                           double momentum = 0.1);
+                           double momentum = 0.1, bool is_frozen = false);
   torch::Tensor forward(const torch::Tensor& x);
   /// From now on the batch is that of all processes: see sync_batch_norm.
   void sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
   const SumOverRanks& sum() const { return sum_; }
+  bool is_frozen() const { return is_frozen_; }
+  /// What it does by the running statistics: scale · x + shift, [C] each.
+  std::pair<torch::Tensor, torch::Tensor> scale_and_shift() const;
 
   using torch::nn::Module::to;
   void to(torch::Device device, torch::Dtype type, bool non_blocking = false) override;
@@ -123,6 +133,7 @@ class BatchNorm2dImpl : public torch::nn::Module {
 
  private:
   const double eps_, momentum_;
+  const bool is_frozen_;
   SumOverRanks sum_;
 };
 using BatchNorm2d = Part<BatchNorm2dImpl>;
