@@ -2,6 +2,7 @@
 // ablate-scheduler: queue, leases, results file and dashboard of one fleet.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -53,6 +54,14 @@ struct Flags {
   std::string depot_every = "10m";
   std::size_t pages_each = 32, connections_each = 256;
 };
+
+/// Large pieces of memory, as of a long table that is computed, go back to the system when they are freed: by
+/// default the first one that is freed has all later ones taken from heaps, of which each thread has one, where
+/// they stay.
+void give_memory_back() {
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  mallopt(M_ARENA_MAX, 4);
+}
 
 /// Connections that strangers leave open are not to use up what files need.
 void allow_many_files() {
@@ -181,6 +190,7 @@ int serve(const Flags& flags) {
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
 
   ::signal(SIGPIPE, SIG_IGN);  // who reads our output may go
+  give_memory_back();
   allow_many_files();
 
   abl::set_log_level(abl::value_named<abl::LogLevel>(flags.log_level).value());

@@ -266,8 +266,7 @@ v1::Table as_submitted(const std::string& attributes_json) {
   return message;
 }
 
-v1::Cell cell_message(const storage::Cell& cell) {
-  v1::Cell message;
+void write_cell(const storage::Cell& cell, v1::Cell& message) {
   if (cell.mean) message.set_mean(*cell.mean);
   if (cell.sd) message.set_sd(*cell.sd);
   message.set_n(cell.n);
@@ -296,7 +295,6 @@ v1::Cell cell_message(const storage::Cell& cell) {
     run->set_not_finite(value.not_finite);
     run->set_packed_with(value.packed_with);
   }
-  return message;
 }
 
 }  // namespace
@@ -343,9 +341,9 @@ void add_sequential(const storage::Table& table, v1::Table& message) {
 }
 
 /// `done`: called with the index of a row that was converted.
-v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
-                        const std::function<void(std::size_t)>& done) {
-  v1::Table message = as_submitted(table.attributes_json);
+void write_table(const storage::Table& table, StatisticsMemo* memo, v1::Table& message,
+                 const std::function<void(std::size_t)>& done) {
+  message = as_submitted(table.attributes_json);
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
   message.set_paper_heading(table.paper_heading);
@@ -379,7 +377,8 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
       line->set_tuned(tuned_text(table.tuned[tuned++]));
     *line->mutable_trials() = to_proto(row.trials);
     for (std::size_t column = 0; column < row.cells.size(); ++column) {
-      v1::Cell& cell = *line->add_cells() = cell_message(row.cells[column]);
+      v1::Cell& cell = *line->add_cells();
+      write_cell(row.cells[column], cell);
       if (!table.seeds_rule.empty()) cell.set_settled(row.settled);
       if (!row.imported.empty() && !row.cells[column].values.empty()) cell.set_imported(cell.n());
       cell.set_paper_difference(paper_difference(row.cells[column], table.columns[column].unit));
@@ -391,18 +390,25 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
   message.set_tuned(!table.tune_json.empty());
   add_sequential(table, message);
   compare_cells(message, memo);
-  return message;
 }
 
 }  // namespace
 
+void to_proto(const storage::Table& table, StatisticsMemo* memo, v1::Table& message) {
+  write_table(table, memo, message, [](std::size_t) {});
+}
+
 v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo) {
-  return table_message(table, memo, [](std::size_t) {});
+  v1::Table message;
+  to_proto(table, memo, message);
+  return message;
 }
 
 /// A table may have 100,000 rows, and would be there twice.
 v1::Table to_proto(storage::Table&& table) {
-  return table_message(table, nullptr, [&](std::size_t row) { table.rows[row].cells = {}; });
+  v1::Table message;
+  write_table(table, nullptr, message, [&](std::size_t row) { table.rows[row].cells = {}; });
+  return message;
 }
 
 }  // namespace abl::views

@@ -34,6 +34,8 @@ ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
 ablate::v1::Column to_proto(const storage::Column& column);
 /// `memo`: has what an earlier state of it needed; may be null.
 ablate::v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo = nullptr);
+/// The same into a message that may be an arena's: of a long table it is half a million small pieces.
+void to_proto(const storage::Table& table, StatisticsMemo* memo, ablate::v1::Table& message);
 /// The same of a table that nobody needs any more: its rows go as they are converted.
 ablate::v1::Table to_proto(storage::Table&& table);
 /// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells

@@ -9,21 +9,23 @@
 namespace abl::views {
 namespace v1 = ablate::v1;
 
-PackedTable::PackedTable(v1::Table table, std::shared_ptr<StatisticsMemo> memo, storage::Table noted)
+PackedTable::PackedTable(v1::Table&& table, std::shared_ptr<StatisticsMemo> memo, storage::Table noted)
     : memo_{std::move(memo)}, noted_{std::move(noted)} {
   for (const v1::TableRow& row : table.rows())
     if (const std::string& id = baseline_of(table, row); !id.empty()) compared_with_.try_emplace(id, 0);
-  google::protobuf::RepeatedPtrField<v1::TableRow> rows;
-  rows.Swap(table.mutable_rows());
-  head_ = std::move(table);
-  ends_.reserve(static_cast<std::size_t>(rows.size()));
-  for (const v1::TableRow& row : rows) {
-    if (!head_.baseline().empty() && row.id() == head_.baseline()) baseline_ = this->rows();
-    if (const auto id = compared_with_.find(row.id()); id != compared_with_.end()) id->second = this->rows();
+  ends_.reserve(static_cast<std::size_t>(table.rows_size()));
+  for (const v1::TableRow& row : table.rows()) {
+    if (!table.baseline().empty() && row.id() == table.baseline()) baseline_ = rows();
+    if (const auto id = compared_with_.find(row.id()); id != compared_with_.end()) id->second = rows();
     row.AppendToString(&bytes_);
     ends_.push_back(bytes_.size());
   }
   bytes_.shrink_to_fit();
+  if (table.GetArena())
+    table.clear_rows();  // which it frees with the rest
+  else
+    google::protobuf::RepeatedPtrField<v1::TableRow>{}.Swap(table.mutable_rows());
+  head_ = std::move(table);
 }
 
 std::size_t PackedTable::bytes() const {

@@ -22,7 +22,7 @@ class PackedTable {
  public:
   /// `memo`: has the statistics of rows that were asked for before; may be null. `noted`: what its notes are
   /// written from (table_notes.h).
-  explicit PackedTable(ablate::v1::Table table, std::shared_ptr<StatisticsMemo> memo = nullptr,
+  explicit PackedTable(ablate::v1::Table&& table, std::shared_ptr<StatisticsMemo> memo = nullptr,
                        storage::Table noted = {});
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(ends_.size()); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/table_cache.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <exception>
 #include <set>
@@ -11,6 +13,11 @@
 #include "views/table_notes.h"
 
 namespace abl::views {
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 20;
+
+}  // namespace
 
 std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, const std::string& sweep,
                                                      bool long_form) {
@@ -57,7 +64,7 @@ bool TableCache::is_new(const Kept& kept, std::int64_t asked) const {
 }
 
 /// Both forms of a table, and their bytes.
-void TableCache::Kept::pack(ablate::v1::Table message, storage::Table noted,
+void TableCache::Kept::pack(ablate::v1::Table&& message, storage::Table noted,
                             const std::shared_ptr<StatisticsMemo>& memo) {
   pivoted =
       has_pivot(message) ? std::make_shared<PackedTable>(views::pivoted(message, memo.get()), memo) : nullptr;
@@ -92,7 +99,13 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
     if (rows.empty() && next.rows->is_counted(db)) return next;
     next.rows->update(db, rows);
   }
-  next.pack(to_proto(next.rows->table(), memo_.get()), noted(next.rows->table()), memo_);
+  // in large pieces, which go back to the system as a whole: a long table is packed anew after each change
+  google::protobuf::ArenaOptions pieces;
+  pieces.start_block_size = pieces.max_block_size = kPieceBytes;
+  google::protobuf::Arena arena{pieces};
+  auto* message = google::protobuf::Arena::CreateMessage<ablate::v1::Table>(&arena);
+  to_proto(next.rows->table(), memo_.get(), *message);
+  next.pack(std::move(*message), noted(next.rows->table()), memo_);
   next.bytes += next.rows->bytes();
   return next;
 }

@@ -60,7 +60,7 @@ class TableCache {
     const std::shared_ptr<const PackedTable>& form(bool long_form) const {
       return long_form || !pivoted ? table : pivoted;
     }
-    void pack(ablate::v1::Table message, storage::Table noted, const std::shared_ptr<StatisticsMemo>& memo);
+    void pack(ablate::v1::Table&& message, storage::Table noted, const std::shared_ptr<StatisticsMemo>& memo);
     std::uint64_t number = 0;                  ///< of the log: the same
     std::shared_ptr<storage::KeptTable> rows;  ///< to be brought up to date, where there is a log
     std::size_t bytes = 0;

@@ -22,7 +22,7 @@ using storage::Bucketer;
 using storage::StepRange;
 using storage::Transaction;
 
-constexpr std::uint64_t kMostCurvePoints = 250'000;
+constexpr std::uint64_t kMostCurvePoints = 125'000;
 /// A second or two: runs beyond that are left out, to be asked for again.
 constexpr std::uint64_t kMostPointsLookedAt = 16'000'000;
 constexpr std::uint32_t kMostWidth = 10'000;
