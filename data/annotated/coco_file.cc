@@ -250,12 +250,14 @@ CocoFile Reader::finish(const std::function<bool(const std::string&)>& is_there)
     file.categories.push_back(category);
   }
   std::unordered_set<std::int64_t> ids;
-  for (const Entry& entry : entries_) try {
+  for (const Entry& entry : entries_) {
+    try {
       place(entry, label_of, ids);
     } catch (const Error& error) {
       if (error.code() != Code::kInvalidArgument) throw;
       say(entry, error.what());
     }
+  }
   for (auto& picture : pictures_) {
     if (is_there(picture.file))
       file.pictures.push_back(std::move(picture));

@@ -18,31 +18,39 @@
 namespace abl::data {
 namespace {
 
-/// Writes the pictures of a split from `at` on, each with its truths behind it.
+/// Writes a picture at `at`, and what is known of it behind it.
+PackEntry write_picture(const StoredAnnotations& source, std::uint32_t index, NewFile& out,
+                        std::uint64_t at) {
+  const auto image = source.open_as_told(index);
+  const auto truths = source.truths(index);
+  const std::string known = encode_truths(truths);
+  out.write(at, image.bytes), out.write(at + image.bytes.size(), known);
+  return {.offset = at,
+          .length = static_cast<std::uint32_t>(image.bytes.size()),
+          .width = static_cast<std::uint32_t>(image.width),
+          .height = static_cast<std::uint32_t>(image.height),
+          .coding = image.coding,
+          .crc = crc32(image.bytes),
+          .truths = static_cast<std::uint32_t>(known.size()),
+          .truths_crc = crc32(known),
+          .things = static_cast<std::uint32_t>(truths.things.size())};
+}
+
+/// Writes the pictures of a split from `at` on.
 void write_pictures(const StoredAnnotations& source, const PackOptions& options, NewFile& out,
                     std::uint64_t& at, std::vector<PackEntry>& entries) {
-  for (std::uint32_t index = 0; index < source.size(); ++index) try {
-      if (options.stop && *options.stop) throw Error{Code::kCancelled, "stopped: nothing was packed"};
-      const auto image = source.open(index);
-      const auto truths = source.truths(index);
-      const std::string known = encode_truths(truths);
-      out.write(at, image.bytes), out.write(at + image.bytes.size(), known);
-      entries.push_back({.offset = at,
-                         .length = static_cast<std::uint32_t>(image.bytes.size()),
-                         .width = static_cast<std::uint32_t>(image.width),
-                         .height = static_cast<std::uint32_t>(image.height),
-                         .coding = image.coding,
-                         .crc = crc32(image.bytes),
-                         .truths = static_cast<std::uint32_t>(known.size()),
-                         .truths_crc = crc32(known),
-                         .things = static_cast<std::uint32_t>(truths.things.size())});
-      at += image.bytes.size() + known.size();
-      if (options.progress) options.progress(1);
+  for (std::uint32_t index = 0; index < source.size(); ++index) {
+    if (options.stop && *options.stop) throw Error{Code::kCancelled, "stopped: nothing was packed"};
+    try {
+      entries.push_back(write_picture(source, index, out, at));
     } catch (const Error& error) {
       if (error.code() != Code::kDataLoss) throw;
       throw Error{Code::kDataLoss, fmt::format("unreadable picture {}: {} ('data check' lists every one)",
                                                source.name(index), error.what())};
     }
+    at = entries.back().offset + entries.back().length + entries.back().truths;
+    if (options.progress) options.progress(1);
+  }
 }
 
 const StoredAnnotations& stored(const AnnotatedSource& source) {

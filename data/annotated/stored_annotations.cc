@@ -10,16 +10,21 @@
 
 namespace abl::data {
 
-images::Annotated StoredAnnotations::read(std::uint32_t index) const {
-  const images::EncodedImage encoded = open(index);
+images::EncodedImage StoredAnnotations::open_as_told(std::uint32_t index) const {
+  images::EncodedImage encoded = open(index);
   const Extent told = extent(index);
   if (encoded.width != told.width || encoded.height != told.height)
     throw Error{Code::kDataLoss, fmt::format("a picture of {}×{} pixels; its annotation is of {}×{}",
                                              encoded.width, encoded.height, told.width, told.height)};
+  return encoded;
+}
+
+images::Annotated StoredAnnotations::read(std::uint32_t index) const {
+  const images::EncodedImage encoded = open_as_told(index);
   const Truths known = truths(index);
   return {.image = decode_image(encoded),
-          .instances = instances_of(known, told.width, told.height),
-          .labels = labels_of(known, told.width, told.height, classes_)};
+          .instances = instances_of(known, encoded.width, encoded.height),
+          .labels = labels_of(known, encoded.width, encoded.height, classes_)};
 }
 
 std::optional<images::Annotated> StoredAnnotations::load(std::uint32_t index) const {

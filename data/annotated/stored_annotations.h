@@ -19,6 +19,9 @@ class StoredAnnotations : public AnnotatedSource {
   /// Throws: Error{kDataLoss} with the reason.
   virtual Truths truths(std::uint32_t index) const = 0;
 
+  /// The picture's bytes, of the dimensions that `extent` tells. Throws: Error{kDataLoss} where it has
+  /// others.
+  images::EncodedImage open_as_told(std::uint32_t index) const;
   images::Annotated read(std::uint32_t index) const final;
   std::optional<images::Annotated> load(std::uint32_t index) const final;
 

@@ -121,7 +121,8 @@ images::Mask mask_of(const Truths::Thing& thing, int width, int height) {
 
 std::vector<images::Instance> instances_of(const Truths& truths, int width, int height) {
   std::vector<images::Instance> instances;
-  for (const auto& thing : truths.things) try {
+  for (const auto& thing : truths.things) {
+    try {
       instances.push_back({.category = thing.category,
                            .box = thing.box,
                            .mask = mask_of(thing, width, height),
@@ -130,6 +131,7 @@ std::vector<images::Instance> instances_of(const Truths& truths, int width, int 
     } catch (const Error& error) {
       refuse_truths(fmt::format("instance {}: {}", instances.size(), error.what()));
     }
+  }
   return instances;
 }
 

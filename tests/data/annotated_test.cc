@@ -131,6 +131,9 @@ TEST_F(AnnotatedTest, APictureOfAnotherSizeIsDamaged) {
               ElementsAre(AllOf(HasSubstr("train2017/a.jpg"),
                                 HasSubstr("a picture of 20×16 pixels; its annotation is of 24×16"))));
   EXPECT_THAT(error_of([&] { set.train->load(0); }), HasSubstr("data.damaged: skip would leave it out"));
+  EXPECT_THAT(error_of([&] { pack_annotated(set, {.output = path("coco.abldata")}); }),
+              HasSubstr("its annotation is of 24×16 ('data check' lists every one)"))
+      << "in a packed file its boxes would be of another picture";
 }
 
 TEST_F(AnnotatedTest, AFileThatIsNoAnnotationFileIsRefused) {

@@ -77,6 +77,15 @@ def many():
     return {"regions": "boxes", "categories": 1, "pictures": [{"truths": truths, "found": found}, other]}
 
 
+def ties():
+    """A detection that overlaps two truths alike takes the last, so that the next one finds none; one overlaps exactly half."""
+    truths = [[40.0, 40.0, 60.0, 60.0], [60.0, 40.0, 60.0, 60.0], [200.0, 200.0, 10.0, 10.0]]
+    found = [([50.0, 40.0, 60.0, 60.0], 0.9), ([70.0, 40.0, 60.0, 60.0], 0.8), ([200.0, 200.0, 10.0, 5.0], 0.7)]
+    return {"regions": "boxes", "categories": 1,
+            "pictures": [{"truths": [{"category": 0, "crowd": 0, **thing("boxes", b)} for b in truths],
+                          "found": [{"category": 0, "score": score, **thing("boxes", b)} for b, score in found]}]}
+
+
 def nothing_found():
     case = mixed("boxes", 11, images=3)
     for picture in case["pictures"]:
@@ -137,7 +146,7 @@ def expected(case):
 
 def main():
     cases = {"boxes": mixed("boxes", 0), "boxes with few scores": mixed("boxes", 1, images=20, digits=0), "masks": mixed("masks", 2, images=10),
-             "more than count": many(), "nothing found": nothing_found(), "small masks": small_only()}
+             "more than count": many(), "ties": ties(), "nothing found": nothing_found(), "small masks": small_only()}
     with contextlib.redirect_stdout(io.StringIO()):
         for case in cases.values():
             case["expected"] = expected(case)

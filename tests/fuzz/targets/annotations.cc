@@ -43,7 +43,7 @@ void use(const images::Mask& mask) {
 
 std::vector<double> numbers_in(std::string_view bytes) {
   std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
   return numbers;
 }
 
