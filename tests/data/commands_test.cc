@@ -3,16 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/data/data_folder.h"
+#include "tests/data/coco_folder.h"
 
 namespace abl::data {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
 
-class DataCommands : public DataFolder {
+class DataCommands : public AnnotatedFolder {
  protected:
   struct Outcome {
     int code = -1;
@@ -65,6 +64,33 @@ TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
   EXPECT_THAT(report.at("damaged")[1].at("reason").get<std::string>(), HasSubstr("empty"));
   EXPECT_EQ(report.at("splits").at("train").at("images_per_class").at("max"), 2);
   EXPECT_THAT(run({"check", "--root", root()}).out, HasSubstr("2 of 5 images cannot be decoded"));
+}
+
+TEST_F(DataCommands, AnnotatedPicturesHaveTheSameCommands) {
+  put_coco();
+  const std::string coco = path("coco").string(), file = path("coco.abldata").string();
+  EXPECT_THAT(run({"check", "--root", coco}).out,
+              HasSubstr("all 4 images and their annotations can be used"));
+  EXPECT_THAT(run({"format", "--root", coco}).out, HasSubstr("COCO instances"));
+  EXPECT_THAT(run({"format", "--root", coco, "--open", "--json"}).out,
+              HasSubstr("\"fingerprint\":\"coco-1:"));
+  const auto named = run({"check", "--root", coco, "--name", "imagenet-1k"});
+  EXPECT_EQ(named.code, 2);
+  EXPECT_THAT(named.err, HasSubstr("a name is expected of images with a class each"));
+  EXPECT_THAT(run({"pack", "--root", coco, "--output", file}).out, HasSubstr("2 + 2 annotated images"));
+  EXPECT_THAT(run({"check", "--root", file}).out, HasSubstr("packed file of annotated pictures, coco-1:"));
+  EXPECT_EQ(run({"pack", "--root", coco, "--output", file + "2", "--raw"}).code, 2);
+  Json train = instances();
+  train["annotations"][0]["bbox"] = {20, 3, 8, 5};
+  put_coco(train);
+  const auto wrong = run({"check", "--root", coco});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.out,
+              HasSubstr("instances_train2017.json: annotations[0], id 1, image 9: its box [20, 3, 8, 5] "
+                        "reaches outside its image of 24×16 pixels\n1 problem\n"));
+  const auto packed = run({"pack", "--root", coco, "--output", file + "3"});
+  EXPECT_EQ(packed.code, 0);
+  EXPECT_THAT(packed.err, HasSubstr("warning: 1 annotation cannot be used, the first is"));
 }
 
 TEST_F(DataCommands, CheckNamesWhatIsPassedOver) {
