@@ -90,7 +90,7 @@ class Side {
 
  private:
   const torch::Tensor images_, labels_, logits_;
-  const Segmenter model_;
+  Segmenter model_;
   torch::optim::AdamW optimiser_;
 };
 

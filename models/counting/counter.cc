@@ -140,10 +140,12 @@ const at::Tensor& tensor(const Inputs& inputs, std::size_t index) { return input
 /// [… n, k] × [… k, m]
 Work product(const at::Tensor& a, const at::Tensor& b) { return {.macs = a.numel() * b.size(-1)}; }
 
-/// Source: the textbook formula; groups divide the input channels that each output sees.
-Work convolution(const Inputs& inputs) {
+/// Source: the textbook formula; groups divide the input channels that each output sees. A transposed one has
+/// as many products as the convolution whose gradient it is.
+Work convolved(const Inputs& inputs) {
   const auto& x = tensor(inputs, 0);
   const auto& weight = tensor(inputs, 1);
+  if (inputs[6].toBool()) return {.macs = x.numel() * weight.numel() / weight.size(0)};
   const auto sizes =
       convolved_sizes(x, weight, inputs[3].toIntVector(), inputs[4].toIntVector(), inputs[5].toIntVector());
   const auto places = std::accumulate(sizes.begin(), sizes.end(), x.size(0), std::multiplies<>{});
@@ -165,7 +167,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"aten::bmm", [](const Inputs& in) { return product(tensor(in, 0), tensor(in, 1)); }},
       {"aten::addmm", [](const Inputs& in) { return product(tensor(in, 1), tensor(in, 2)); }},
       {"aten::baddbmm", [](const Inputs& in) { return product(tensor(in, 1), tensor(in, 2)); }},
-      {"aten::convolution", convolution},
+      {"aten::convolution", convolved},
       {"aten::scaled_dot_product_attention", attention},
       {"aten::native_layer_norm", [](const Inputs& in) { return Work{.layer_norm = tensor(in, 0).numel()}; }},
       {"aten::native_batch_norm", [](const Inputs& in) { return Work{.batch_norm = tensor(in, 0).numel()}; }},

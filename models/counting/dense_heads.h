@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/backbones/model_options.h"
 #include "models/counting/counter.h"
 
 namespace abl::models {
@@ -16,15 +17,13 @@ struct HeadCount {
 };
 
 /// What a model's layers count without the classifier, as self-supervision trains them ("params.backbone");
-/// of XCiT also as the backbone of a detector and of two segmenters: patch embedding, positions and blocks,
-/// without class token, class attention, final normalisation and head, and the heads of these, which are
-/// trees of their parts on the meta device, with no forward:
+/// of XCiT also as the backbone of a detector and of two segmenters, without what its logits alone need. They
+/// are the modules that are trained (models/dense), on the meta device:
 ///   "params.all@mask-rcnn": with a feature pyramid, 80 classes of things, the released configuration for
-///     COCO. Deconvolutions bring the maps of the backbone to the four sizes of the pyramid. Source: XCiT
-///     section 4.2, Table 5.
+///     COCO. Source: XCiT section 4.2, Table 5.
 ///   "params.all@semantic-fpn", "params.all@uper-net" (with its auxiliary head): 150 classes. The printed
-///     numbers leave the deconvolutions out. Source: XCiT section 4.3, Table 6.
-/// `parts`: as `count_parts` gives them, of one image of `image_size`.
-std::vector<HeadCount> head_counts(const std::vector<PartCount>& parts, std::int64_t image_size);
+///     numbers leave out the convolutions that make maps finer. Source: XCiT section 4.3, Table 6.
+/// `parts`: of the model, as `count_parts` gives them.
+std::vector<HeadCount> head_counts(const ModelOptions& options, const std::vector<PartCount>& parts);
 
 }  // namespace abl::models

@@ -56,10 +56,11 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor&, const Tens
 }
 
 Tensor convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, IntArrayRef stride,
-                   IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, std::int64_t) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "a transposed convolution on the meta device");
-  auto shape = convolved_sizes(x, weight, stride, padding, dilation);
-  shape.insert(shape.begin(), {x.size(0), weight.size(0)});
+                   IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
+                   std::int64_t groups) {
+  auto shape = transposed ? enlarged_sizes(x, weight, stride, padding, dilation, output_padding)
+                          : convolved_sizes(x, weight, stride, padding, dilation);
+  shape.insert(shape.begin(), {x.size(0), transposed ? weight.size(1) * groups : weight.size(0)});
   return at::empty(shape, x.options(), x.suggest_memory_format());
 }
 
@@ -71,6 +72,11 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, cons
   return {empty_unless(wanted[0], x), empty_unless(wanted[1], weight),
           wanted[2] ? at::empty({grad.size(1)}, grad.options()) : Tensor{}};
 }
+
+Tensor mean_over_grid(const Tensor& x, IntArrayRef size) {
+  return at::empty({x.size(0), x.size(1), size[0], size[1]}, x.options(), x.suggest_memory_format());
+}
+Tensor mean_over_grid_backward(const Tensor&, const Tensor& x) { return at::empty_like(x); }
 
 Tensor relu(const Tensor& x) { return at::empty_like(x); }
 Tensor& relu_in_place(Tensor& x) { return x; }
@@ -121,6 +127,8 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("native_batch_norm_backward", TORCH_FN(batch_norm_backward));
   library.impl("convolution", TORCH_FN(convolution));
   library.impl("convolution_backward", TORCH_FN(convolution_backward));
+  library.impl("_adaptive_avg_pool2d", TORCH_FN(mean_over_grid));
+  library.impl("_adaptive_avg_pool2d_backward", TORCH_FN(mean_over_grid_backward));
   library.impl("relu", TORCH_FN(relu));
   library.impl("relu_", TORCH_FN(relu_in_place));
   library.impl("where.self", TORCH_FN(where));

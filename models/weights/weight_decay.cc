@@ -22,6 +22,13 @@ bool is_vector(std::string_view name, const torch::Tensor& parameter) {
   return parameter.dim() <= 1 || last_part(name) == "bias";
 }
 
+/// The name that a parameter of the trunk under dense heads has in the model itself.
+std::string_view own_name(std::string_view name) {
+  constexpr std::string_view kTrunk = "trunk.";
+  const auto place = name.rfind(kTrunk);
+  return place == name.npos ? name : name.substr(place + kTrunk.size());
+}
+
 /// Tokens and positions of the model itself, by their full names. Source: `no_weight_decay` of timm's ViT and
 /// of XCiT's release; `cls` and `pos` are the manifold key's, for which there is no release. XCiT's position
 /// is not one of them: the names there fit none of its parameters, so the release decays the projection
@@ -29,7 +36,7 @@ bool is_vector(std::string_view name, const torch::Tensor& parameter) {
 /// latter).
 bool is_token_or_position(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames{"cls_token", "dist_token", "pos_embed", "cls", "pos"};
-  return has(kNames, name);
+  return has(kNames, own_name(name));
 }
 
 /// Swin's position biases. Source: `no_weight_decay_keywords` of Swin's release, `no_weight_decay` of timm's

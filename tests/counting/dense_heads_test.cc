@@ -35,8 +35,7 @@ std::string printed(const Row& row, const std::string& mode) {
   const auto trial = config::read_model_or_throw(
       {{"model", {{"preset", row.preset}}}, {"data", {{"image_size", 224}, {"classes", 1000}}}});
   const auto options = tasks::model_options(trial.model, trial.data);
-  const auto counts =
-      head_counts(count_parts(*build(options, torch::kMeta), image_size(options)), image_size(options));
+  const auto counts = head_counts(options, count_parts(*build(options, torch::kMeta), image_size(options)));
   for (const HeadCount& count : counts)
     if (count.mode == mode)
       return fmt::format("{}.{}", count.params / 1'000'000, count.params / 100'000 % 10);

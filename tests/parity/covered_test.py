@@ -35,6 +35,7 @@ FIELD_EXCEPTIONS = {
     r"\w+Options\.(drop_path|drop_rate)": "acts in training, and ground truth is of evaluation: drop_path_test.cc",
     r"\w+Options\.dropout|DropoutOptions\.\w+": "acts in training, and ground truth is of evaluation: dropout_test.cc",
     r"\w+Options\.checkpoint_blocks": "changes no number: recompute_test.cc",
+    r"ResNet\w*Options\.frozen_norms": "of detectors: tests/dense",
     r"\w+Options\.has_head": "without it there are no logits: tests/segmentation and tests/dense compare its maps",
     r"\w+Options\.(eta|zero_init_last)": "says how weights start, which ground truth replaces",
     r"VitOptions\.plugin|PluggedModel(Options\.\w+)?": "the code is its user's: tests/plugins",

@@ -108,7 +108,7 @@ Counts counts_of(const models::ModelOptions& options, const std::vector<models::
   auto counts = flops_of(whole.work);
   counts.emplace(protocol::kParamsAll, static_cast<double>(whole.params_all));
   counts.emplace(protocol::kParamsWeights, static_cast<double>(whole.params_weights));
-  for (const auto& [mode, params] : models::head_counts(parts, models::image_size(options)))
+  for (const auto& [mode, params] : models::head_counts(options, parts))
     counts.emplace(mode, static_cast<double>(params));
   add_conventions(parts, counts);
   add_step_memory(options, counts);
