@@ -7,11 +7,19 @@
 #include <vector>
 
 #include "models/dense/conv_block.h"
-#include "models/dense/mask_rcnn/anchors.h"
 #include "models/dense/mask_rcnn/instances.h"
 #include "models/dense/mask_rcnn/matching.h"
 
 namespace abl::models {
+
+/// The boxes that proposals start from: at each place of a level one for each ratio, around the place times
+/// the level's stride, which is the image's side by the level's, rounded down. Source: "Faster R-CNN",
+/// section 3.1.1; rounded to pixels as in torchvision.
+struct AnchorOptions {
+  std::vector<double> sizes = {32, 64, 128, 256,
+                               512};         ///< pixels, of each level: the root of an anchor's area
+  std::vector<double> ratios = {0.5, 1, 2};  ///< height by width
+};
 
 /// How many proposals are kept.
 struct ProposalCounts {
@@ -61,6 +69,7 @@ class RpnImpl : public torch::nn::Module {
     std::vector<torch::Tensor> anchors;    ///< of each level [H·W·anchors, 4]
     std::vector<torch::Tensor> proposals;  ///< of each image [n, 4], the likeliest first; without gradient
   };
+  /// Throws: c10::ValueError where levels and sizes of anchors differ in number.
   Answer forward(const std::vector<torch::Tensor>& levels, const ImageBatch& batch);
 
   struct Losses {
