@@ -56,8 +56,8 @@ struct Flags {
 };
 
 /// Large pieces of memory, as of a long table that is computed, go back to the system when they are freed: by
-/// default the first one that is freed has all later ones taken from heaps, of which each thread has one, where
-/// they stay.
+/// default the first one that is freed has all later ones taken from heaps, of which each thread has one,
+/// where they stay.
 void give_memory_back() {
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   mallopt(M_ARENA_MAX, 4);

@@ -33,8 +33,8 @@ std::optional<MeanCurves> mean_curves(const std::vector<storage::Series>& a,
 ablate::v1::ComparedCurves curves_message(const MeanCurves& curves, protocol::Better better,
                                           std::uint32_t max_points);
 
-/// Adds the curves of a metric's runs to it, from so many points at most: where there are more, from the means
-/// over stretches of steps, which is said (`thinned`). Returns: how many were looked at.
+/// Adds the curves of a metric's runs to it, from so many points at most: where there are more, from the
+/// means over stretches of steps, which is said (`thinned`). Returns: how many were looked at.
 std::uint64_t add_curves(storage::Database& db, ablate::v1::ComparedMetric& metric, std::uint32_t max_points,
                          std::uint64_t most_read);
 

@@ -20,6 +20,7 @@
 #include "models/backbones/model_options.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/gpu.h"
+#include "worker/trainer/tasks/classify/work.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/learner.h"
 
@@ -41,10 +42,10 @@ class Steps {
   Steps(const config::Json& document, const Place& place)
       : trial_{config::read_trial_or_throw(document)}, device_{place.device} {
     torch::manual_seed(0);
-    auto model = models::build(tasks::training_options(trial_));
-    model->to(device_);
+    model_ = models::build(tasks::training_options(trial_));
+    model_->to(device_);
     learner_ = std::make_unique<training::Learner>(
-        std::move(model), nullptr, trial_.recipe, device_, std::make_shared<ranks::RankGroup>(),
+        model_, nullptr, trial_.recipe, device_, std::make_shared<ranks::RankGroup>(),
         place.graph ? training::make_step_graph(device_) : nullptr);
     const auto batch = trial_.recipe.batch, size = trial_.data.image_size;
     images_ = torch::randn({batch, 3, size, size}).to(device_);
@@ -55,7 +56,8 @@ class Steps {
   }
   double take(int repeats) {
     const auto start = Clock::now();
-    for (int i = 0; i < repeats; ++i) learner_->step(images_, targets_, 1e-4);
+    for (int i = 0; i < repeats; ++i)
+      learner_->step(tasks::work_of(*model_, images_, targets_, trial_.recipe), 1e-4);
     if (device_.is_cuda()) torch::cuda::synchronize();
     return since(start);
   }
@@ -63,6 +65,7 @@ class Steps {
  private:
   const config::TrialConfig trial_;
   const torch::Device device_;
+  std::shared_ptr<models::Classifier> model_;
   std::unique_ptr<training::Learner> learner_;
   torch::Tensor images_;
   tasks::Targets targets_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/tasks/classify/evaluation.h"
 
 #include <gmock/gmock.h>
 

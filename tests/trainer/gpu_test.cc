@@ -7,7 +7,7 @@
 #include "tests/trainer/small_training.h"
 #include "worker/trainer/device/gpu.h"
 #include "worker/trainer/tasks/batch.h"
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/classify/loss.h"
 
 namespace abl::trainer {
 namespace {

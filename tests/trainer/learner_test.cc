@@ -7,6 +7,7 @@
 
 #include "config/document/trial_document.h"
 #include "models/backbones/model_options.h"
+#include "worker/trainer/tasks/classify/work.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {
@@ -31,6 +32,12 @@ class LearnerTest : public testing::Test {
         build(), nullptr, trial_.recipe, torch::kCPU, std::make_shared<ranks::RankGroup>(), std::move(graph)};
   }
 
+  void step(training::Learner& learner, const torch::Tensor& images, const tasks::Targets& targets,
+            double lr) const {
+    auto& model = dynamic_cast<models::Classifier&>(learner.model());
+    learner.step(tasks::work_of(model, images, targets, trial_.recipe), lr);
+  }
+
   config::TrialConfig trial_ = config::read_trial_or_throw(
       {{"model", {{"family", "xcit"}, {"dim", 32}, {"depth", 1}, {"heads", 4}, {"patch", 8}}},
        {"data", {{"name", "pictures"}, {"image_size", 32}, {"classes", 4}}},
@@ -42,7 +49,7 @@ class LearnerTest : public testing::Test {
 
 TEST_F(LearnerTest, InBFloat16TheModelHasTheWeightsRoundedAndTheOptimiserExactly) {
   auto learner = this->learner("bf16");
-  for (int step = 0; step < 3; ++step) learner.step(images_, targets_, 1e-3);
+  for (int taken = 0; taken < 3; ++taken) step(learner, images_, targets_, 1e-3);
   const auto state = learner.state();
   int lowered = 0;
   for (const auto& parameter : learner.model().named_parameters()) {
@@ -64,7 +71,7 @@ TEST_F(LearnerTest, InBFloat16StepsThatRoundToNothingAddUp) {
   auto learner = this->learner("bf16");
   const auto weight = [&] { return learner.state().at("model.head.weight").clone(); };
   const auto before = weight();
-  learner.step(images_, targets_, 1e-7);
+  step(learner, images_, targets_, 1e-7);
   const auto moved = (weight() - before).abs();
   EXPECT_GT(moved.max().item<double>(), 0);
   EXPECT_LT(moved.max().item<double>(), 1e-6) << "less than a bfloat16 of this size can hold";
@@ -72,10 +79,10 @@ TEST_F(LearnerTest, InBFloat16StepsThatRoundToNothingAddUp) {
 
 TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
   auto exact = learner("fp32"), lowered = learner("bf16");
-  for (int step = 0; step < 20; ++step)
+  for (int taken = 0; taken < 20; ++taken)
     for (auto* const each : {&exact, &lowered}) {
       each->loss_sum().zero_();
-      each->step(images_, targets_, 1e-3);
+      step(*each, images_, targets_, 1e-3);
     }
   const double loss = exact.loss_sum().item<double>() / 8;
   EXPECT_LT(loss, 1.0);
@@ -89,7 +96,7 @@ TEST_F(LearnerTest, AddsUpTheNormOfItsGradientsBeforeTheyAreClipped) {
     trial_.recipe.clip_norm = bound;
     auto learner = this->learner("fp32");
     const auto before = learner.state().at("model.head.weight").clone();
-    learner.step(images_, targets_, 1.0);
+    step(learner, images_, targets_, 1.0);
     const auto after_one = learner.gradients_sum().clone();
     EXPECT_EQ(after_one[1].item<double>(), 1);
     EXPECT_EQ(after_one[2].item<double>(), 0);
@@ -100,7 +107,7 @@ TEST_F(LearnerTest, AddsUpTheNormOfItsGradientsBeforeTheyAreClipped) {
       EXPECT_LE(moved, bound * 1.001) << "it is the gradient that is clipped, not what is said of it";
     else
       EXPECT_LT(moved, norm) << "a part of all";
-    learner.step(images_, targets_, 0);
+    step(learner, images_, targets_, 0);
     EXPECT_EQ(learner.gradients_sum()[1].item<double>(), 2);
     EXPECT_GT(learner.gradients_sum()[0].item<double>(), norm);
   }
@@ -110,11 +117,11 @@ TEST_F(LearnerTest, CountsTheStepsThatHalfPrecisionLeavesOut) {
   auto learner = this->learner("fp16");
   const auto before = learner.state().at("model.head.weight").clone();
   learner.state().at("scaler.scale").fill_(1e30);  // gradients of half precision overflow
-  for (int step = 0; step < 2; ++step) learner.step(images_, targets_, 1e-3);
+  for (int taken = 0; taken < 2; ++taken) step(learner, images_, targets_, 1e-3);
   EXPECT_TRUE(learner.state().at("model.head.weight").equal(before));
   EXPECT_TRUE(learner.gradients_sum().equal(torch::tensor({0.0, 0.0, 2.0}, torch::kFloat64)));
   learner.state().at("scaler.scale").fill_(1);
-  learner.step(images_, targets_, 1e-3);
+  step(learner, images_, targets_, 1e-3);
   EXPECT_FALSE(learner.state().at("model.head.weight").equal(before));
   EXPECT_EQ(learner.gradients_sum()[1].item<double>(), 1);
   EXPECT_GT(learner.gradients_sum()[0].item<double>(), 0);
@@ -146,7 +153,8 @@ double error_of_gradient(const std::string& precision, std::int64_t parts) {
     std::vector<ranks::BatchShare::Part> cut;
     for (std::int64_t first = 0; first < kImages; first += kImages / count)
       cut.push_back({.first = first, .size = kImages / count, .weight = 1.0 / static_cast<double>(count)});
-    learner.step(images, targets, 1.0, cut);
+    auto& model = dynamic_cast<models::Classifier&>(learner.model());
+    learner.step(tasks::work_of(model, images, targets, trial.recipe), 1.0, cut);
     std::vector<torch::Tensor> moved;
     for (const auto& [name, tensor] : weights)
       moved.push_back((tensor - learner.state().at(name)).to(torch::kDouble).flatten());
@@ -167,24 +175,19 @@ TEST(LearnerPartsTest, TheErrorOfAGradientDoesNotGrowWithTheNumberOfItsParts) {
 /// What a recorded step is: the first one's work, on the same tensors again and again.
 class Recorded final : public training::StepGraph {
  public:
-  void run(const torch::Tensor& images, const tasks::Targets& targets, const Step& step) override {
+  void run(const Inputs& inputs, const Step& step) override {
     if (!step_) {
       step_ = step;
-      images_ = images.clone();
-      targets_ = {.labels = targets.labels.clone(),
-                  .other_labels = targets.other_labels.clone(),
-                  .shares = targets.shares.clone(),
-                  .teacher = {}};
+      for (const auto& input : inputs) inputs_.push_back(input.defined() ? input.clone() : input);
     }
-    images_.copy_(images), targets_.labels.copy_(targets.labels);
-    targets_.other_labels.copy_(targets.other_labels), targets_.shares.copy_(targets.shares);
-    step_(images_, targets_);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].defined()) inputs_[i].copy_(inputs[i]);
+    step_(inputs_);
   }
 
  private:
   Step step_;
-  torch::Tensor images_;
-  tasks::Targets targets_;
+  Inputs inputs_;
 };
 
 TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
@@ -197,7 +200,7 @@ TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
                                    .other_labels = (torch::arange(8) + 2 * step) % 3,
                                    .shares = torch::tensor({share, 1 - share}),
                                    .teacher = {}};
-      for (auto* const each : {&plain, &recorded}) each->step(images, targets, 1e-3 / (step + 1));
+      for (auto* const each : {&plain, &recorded}) this->step(*each, images, targets, 1e-3 / (step + 1));
     }
     for (const auto& [name, tensor] : plain.state())
       EXPECT_TRUE(torch::equal(tensor, recorded.state().at(name))) << precision << ' ' << name;
@@ -206,10 +209,10 @@ TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
 
 TEST_F(LearnerTest, InHalfPrecisionAnOverflowLeavesTheStepOut) {
   auto learner = this->learner("fp16");
-  learner.step(images_, targets_, 1e-3);
+  step(learner, images_, targets_, 1e-3);
   std::map<std::string, torch::Tensor> before;
   for (const auto& [name, tensor] : learner.state()) before[name] = tensor.clone();
-  learner.step(images_ * 1e9, targets_, 1e-3);
+  step(learner, images_ * 1e9, targets_, 1e-3);
   const auto after = learner.state();
   EXPECT_LT(after.at("scaler.scale").item<float>(), before.at("scaler.scale").item<float>());
   for (const auto& [name, tensor] : after)

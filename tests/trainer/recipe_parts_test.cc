@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "models/backbones/simple_vit.h"
 #include "models/weights/state.h"
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/classify/loss.h"
 #include "worker/trainer/training/mixed_precision.h"
 #include "worker/trainer/training/weight_average.h"
 

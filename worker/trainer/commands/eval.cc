@@ -13,7 +13,7 @@
 #include "models/weights/lowered_weights.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
-#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/checkpoint.h"
 #include "worker/trainer/training/learner.h"

@@ -23,7 +23,7 @@
 #include "worker/trainer/commands/inference.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/tasks/batch.h"
-#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/checkpoint.h"
 #include "worker/trainer/training/weight_files.h"

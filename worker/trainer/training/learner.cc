@@ -3,8 +3,6 @@
 
 #include <torch/utils.h>
 
-#include "worker/trainer/device/precision.h"
-
 namespace abl::training {
 namespace {
 
@@ -23,7 +21,7 @@ torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
   return torch::kFloat;
 }
 
-Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+Learner::Learner(std::shared_ptr<torch::nn::Module> model, std::shared_ptr<torch::nn::Module> average,
                  const config::RecipeConfig& recipe, torch::Device device,
                  std::shared_ptr<ranks::RankGroup> ranks, std::unique_ptr<StepGraph> graph)
     : recipe_{recipe},
@@ -41,23 +39,21 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
   if (recipe.precision == config::Precision::kFloat16) scaler_.emplace(device);
 }
 
-void Learner::add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
+void Learner::add_gradients(const tasks::PartLoss& loss, const ranks::BatchShare::Part& part,
                             bool for_all_ranks) {
-  const auto answers = device::answers_of(*model_, images, recipe_);
-  const auto loss = tasks::loss_of(answers, targets, recipe_);
-  const auto weighted = weight == 1 ? loss : loss * weight;
+  const auto weighted = part.weight == 1 ? loss.mean : loss.mean * part.weight;
   gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, for_all_ranks);
   const torch::NoGradGuard no_grad;
-  loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
-  correct_ += answers.combined().detach().argmax(1).eq(targets.labels).sum();
+  loss_sum_ += loss.mean.detach().to(torch::kFloat64) * part.size;
+  if (loss.correct.defined()) correct_ += loss.correct;
 }
 
-void Learner::take_step(const torch::Tensor& images, const tasks::Targets& targets, const Parts& parts) {
+void Learner::take_step(const tasks::Work& work, const tasks::Work::Inputs& inputs, const Parts& parts) {
   // gradients in bfloat16 are taken into float32 after each part, where the ranks' mean is made of them then
   const bool widened = weights_.are_copies() && parts.size() > 1;
-  for (const auto& [first, size, weight] : parts) {
-    const bool is_last = first + size == images.size(0);
-    add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight, is_last && !widened);
+  for (const auto& part : parts) {
+    const bool is_last = part.first + part.size == work.images;
+    add_gradients(work.loss(inputs, part.first, part.size), part, is_last && !widened);
     if (widened || is_last) weights_.take_gradients();
   }
   if (widened) gradients_.average(gradients_of(weights_.weights()));
@@ -78,15 +74,12 @@ void Learner::note(const torch::Tensor& norm, const torch::Tensor& overflow) {
   gradients_sum_ += torch::stack({wide.nan_to_num(0, 0, 0), counts, skipped});
 }
 
-void Learner::step(const torch::Tensor& images, const tasks::Targets& targets, double lr,
-                   const std::vector<ranks::BatchShare::Part>& parts) {
+void Learner::step(const tasks::Work& work, double lr, const std::vector<ranks::BatchShare::Part>& parts) {
   model_->train();
   lr_.fill_(lr);
-  if (!graph_) return take_step(images, targets, parts);
-  graph_->run(images, targets,
-              [this, parts](const torch::Tensor& all_images, const tasks::Targets& all_targets) {
-                take_step(all_images, all_targets, parts);
-              });
+  if (!graph_ || work.inputs.empty()) return take_step(work, work.inputs, parts);
+  graph_->run(work.inputs,
+              [this, work, parts](const tasks::Work::Inputs& inputs) { take_step(work, inputs, parts); });
 }
 
 void Learner::agree(ranks::RankGroup& ranks) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <map>
@@ -10,10 +11,9 @@
 #include <vector>
 
 #include "config/trial_config.h"
-#include "models/backbones/classifier.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/gradient_mean.h"
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/mixed_precision.h"
 #include "worker/trainer/training/optimiser.h"
 #include "worker/trainer/training/step_graph.h"
@@ -32,26 +32,22 @@ class Learner {
  public:
   /// `average`: built as `model`, where the recipe has a running average; otherwise null. `graph`: that steps
   /// are recorded into; null: kernel by kernel.
-  Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+  Learner(std::shared_ptr<torch::nn::Module> model, std::shared_ptr<torch::nn::Module> average,
           const config::RecipeConfig& recipe, torch::Device device,
           std::shared_ptr<ranks::RankGroup> ranks = std::make_shared<ranks::RankGroup>(),
           std::unique_ptr<StepGraph> graph = nullptr);
 
-  /// One optimiser step at learning rate `lr`, from this rank's images [B, 3, S, S] of the batch, normalised,
-  /// on the device, part by part.
-  void step(const torch::Tensor& images, const tasks::Targets& targets, double lr,
-            const std::vector<ranks::BatchShare::Part>& parts);
+  /// One optimiser step at learning rate `lr`, from this rank's work of the batch, part by part.
+  void step(const tasks::Work& work, double lr, const std::vector<ranks::BatchShare::Part>& parts);
   /// The same for a rank alone, all images at once.
-  void step(const torch::Tensor& images, const tasks::Targets& targets, double lr) {
-    step(images, targets, lr, {{.first = 0, .size = images.size(0)}});
-  }
+  void step(const tasks::Work& work, double lr) { step(work, lr, {{.first = 0, .size = work.images}}); }
 
   /// Gives every rank what the first one has.
   void agree(ranks::RankGroup& ranks);
 
-  models::Classifier& model() { return *model_; }
+  torch::nn::Module& model() { return *model_; }
   /// The running average, or null.
-  models::Classifier* average() { return average_ ? &average_->model() : nullptr; }
+  torch::nn::Module* average() { return average_ ? &average_->model() : nullptr; }
 
   /// Of the images since it was set: the sum of their losses, and how many were recognised. [], float64.
   torch::Tensor& loss_sum() { return loss_sum_; }
@@ -72,14 +68,13 @@ class Learner {
 
  private:
   using Parts = std::vector<ranks::BatchShare::Part>;
-  void take_step(const torch::Tensor& images, const tasks::Targets& targets, const Parts& parts);
-  void add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
-                     bool for_all_ranks);
+  void take_step(const tasks::Work& work, const tasks::Work::Inputs& inputs, const Parts& parts);
+  void add_gradients(const tasks::PartLoss& loss, const ranks::BatchShare::Part& part, bool for_all_ranks);
 
   void note(const torch::Tensor& norm, const torch::Tensor& overflow);
 
   const config::RecipeConfig& recipe_;
-  const std::shared_ptr<models::Classifier> model_;
+  const std::shared_ptr<torch::nn::Module> model_;
   MasterWeights weights_;
   ranks::GradientMean gradients_;
   const std::unique_ptr<Optimiser> optimiser_;

@@ -29,7 +29,7 @@ std::map<std::string, torch::Tensor> LossScaler::state() const {
   return {{"scaler.scale", scale_}, {"scaler.good_steps", good_steps_}};
 }
 
-MasterWeights::MasterWeights(std::shared_ptr<models::Classifier> model, torch::ScalarType type)
+MasterWeights::MasterWeights(std::shared_ptr<torch::nn::Module> model, torch::ScalarType type)
     : model_{std::move(model)} {
   std::map<std::string, torch::Tensor> exact;
   if (type != torch::kFloat) {

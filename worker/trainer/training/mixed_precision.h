@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <map>
@@ -8,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "models/backbones/classifier.h"
 #include "worker/trainer/training/optimiser.h"
 
 namespace abl::training {
@@ -38,7 +38,7 @@ class LossScaler {
 class MasterWeights {
  public:
   /// Lowers the model's weights where `type` is not float32.
-  MasterWeights(std::shared_ptr<models::Classifier> model, torch::ScalarType type);
+  MasterWeights(std::shared_ptr<torch::nn::Module> model, torch::ScalarType type);
 
   const NamedTensors& weights() const { return weights_; }
   /// Whether they are copies, of a model that computes with rounded ones.
@@ -56,7 +56,7 @@ class MasterWeights {
   void load(const std::map<std::string, torch::Tensor>& state);
 
  private:
-  const std::shared_ptr<models::Classifier> model_;
+  const std::shared_ptr<torch::nn::Module> model_;
   NamedTensors weights_;
   std::vector<torch::Tensor> rounded_, exact_;  ///< the model's own and ours, where they are two
 };

@@ -2,7 +2,6 @@
 #include <fstream>
 
 #include "worker/trainer/device/device_queue.h"
-#include "worker/trainer/tasks/evaluation.h"
 #include "worker/trainer/training/training.h"
 
 // What of a training takes time, a little of each.
@@ -42,14 +41,15 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
     return std::chrono::duration<double>(Clock::now() - then).count();
   };
   const auto begun = Clock::now();
-  Pace pace{.steps = {}, .train_images = data_.train->size(), .val_images = data_.val->size()};
+  Pace pace{.steps = {}, .train_images = task_->data().train_images, .val_images = task_->data().val_images};
   {
     device::DeviceQueue queue{device_};
-    auto loader = loader_to(done_ + (std::int64_t{1} << 20));
+    load_to(done_ + (std::int64_t{1} << 20));
     const auto take_steps = [&](double until, std::vector<double>& times, const auto& take) {
       for (int taken = 0;; ++taken) {
         const OwnTime time;
-        take(*next_batch(loader));
+        next_batch();
+        take();
         learner_->loss_sum().item<double>();  // waits for a GPU
         const double used = seconds_since(begun) / budget.count();
         const bool is_slow = taken > 0 && used >= 1;
@@ -59,14 +59,11 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
         if (is_slow || (used >= until && times.size() >= kFewest)) break;
       }
     };
-    take_steps(halves ? 0.6 * kForSteps : kForSteps, pace.steps,
-               [&](const tasks::Batch& batch) { step(batch); });
+    take_steps(halves ? 0.6 * kForSteps : kForSteps, pace.steps, [&] { step(); });
     if (halves)
-      take_steps(kForSteps, pace.halves, [&](const tasks::Batch& batch) {
-        const auto part = batch.narrow(0, std::max<std::int64_t>(1, batch.labels.numel() / 2));
-        auto images = input_.images(part);
-        const auto targets = targets_of(part, images);
-        learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps));
+      take_steps(kForSteps, pace.halves, [&] {
+        const auto half = task_->work(learner_->model(), done_, /*halved=*/true);
+        learner_->step(half, learning_rate(options_.trial.recipe, done_, length_.total_steps));
       });
   }
   const auto first = Clock::now();
@@ -78,8 +75,7 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
     pace.image = of_evaluation.seconds() / static_cast<double>(images);
     stop = seconds_since(first) > kForEvaluation * budget.count();
   };
-  tasks::evaluate(learner_->model(), *data_.val, options_.trial, device_, loader_threads(), ranks_, stop,
-                  note);
+  task_->evaluate(learner_->model(), protocol::metric::kVal, stop, note);
   learner_->loss_sum().zero_();  // whatever was learned, it is no reason to refuse a checkpoint
   const OwnTime of_checkpoint;
   evaluated_ = done_;

@@ -65,7 +65,7 @@ void ProgressReports::say_all() {
 void ProgressReports::say(const Point& point, std::map<std::string, double> values) const {
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
   values[metric::kTrainLoss] = loss / images;
-  values[metric::kTrainTop1] = 100 * point.sums[1].item<double>() / images;
+  if (recognises_) values[metric::kTrainTop1] = 100 * point.sums[1].item<double>() / images;
   const double norms = point.gradients[0].item<double>(), steps = point.gradients[1].item<double>();
   if (steps > 0) values[metric::kTrainGradNorm] = norms / steps;
   if (skips_steps_) values[metric::kTrainSkippedSteps] = point.gradients[2].item<double>();

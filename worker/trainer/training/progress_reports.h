@@ -23,8 +23,8 @@ class ProgressReports {
   /// `skips_steps`: whether steps may be left out, so that their number is of interest.
   ProgressReports(protocol::Events& events, torch::Device device, bool skips_steps = false);
 
-  /// Time counts from here.
-  void begin() { since_ = Clock::now(); }
+  /// Time counts from here. `recognises`: correct answers are of interest.
+  void begin(bool recognises = true) { since_ = Clock::now(), recognises_ = recognises; }
   /// A step of so many images was taken.
   void count(std::int64_t images) { images_ += images; }
   /// What kept the training from taking steps: images that were not ready, a checkpoint, an evaluation.
@@ -54,6 +54,7 @@ class ProgressReports {
   protocol::Events& events_;
   const torch::Device device_;
   const bool skips_steps_;
+  bool recognises_ = true;
   Clock::time_point since_;                 ///< when the newest point was said
   std::array<Clock::duration, 3> spent_{};  ///< since then, by what it was spent on
   std::int64_t images_ = 0;                 ///< since the newest point

@@ -26,36 +26,25 @@ void copy(const torch::Tensor& from, torch::Tensor& to) {
 
 class CudaStepGraph final : public StepGraph {
  public:
-  void run(const torch::Tensor& images, const tasks::Targets& targets, const Step& step) override {
+  void run(const Inputs& inputs, const Step& step) override {
     const bool as_it_is = taken_++ < kStepsBefore;
-    if (as_it_is || (graph_ && !fits(images, targets))) return step(images, targets);
-    if (!graph_) record(images, targets, step);
-    copy(images, images_);
-    for (const auto member : kTensors) copy(targets.*member, targets_.*member);
+    if (as_it_is || (graph_ && !std::ranges::equal(inputs, inputs_, alike))) return step(inputs);
+    if (!graph_) record(inputs, step);
+    for (std::size_t i = 0; i < inputs.size(); ++i) copy(inputs[i], inputs_[i]);
     graph_->replay();
   }
 
  private:
-  static constexpr torch::Tensor tasks::Targets::*kTensors[] = {
-      &tasks::Targets::labels, &tasks::Targets::other_labels, &tasks::Targets::shares,
-      &tasks::Targets::teacher};
-
-  bool fits(const torch::Tensor& images, const tasks::Targets& targets) const {
-    return alike(images, images_) && std::ranges::all_of(kTensors, [&](auto member) {
-             return alike(targets.*member, targets_.*member);
-           });
-  }
-
-  void record(const torch::Tensor& images, const tasks::Targets& targets, const Step& step) {
-    images_ = torch::empty_like(images);
-    for (const auto member : kTensors)
-      if ((targets.*member).defined()) targets_.*member = torch::empty_like(targets.*member);
+  void record(const Inputs& inputs, const Step& step) {
+    inputs_.clear();
+    for (const auto& input : inputs)
+      inputs_.push_back(input.defined() ? torch::empty_like(input) : torch::Tensor{});
     c10::cuda::CUDACachingAllocator::emptyCache();  // the graph has memory of its own
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
     try {
       // of this thread alone: the loader's may ask for pinned memory meanwhile
       graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-      step(images_, targets_);
+      step(inputs_);
       graph->capture_end();
     } catch (const c10::OutOfMemoryError&) {
       abandon(*graph);
@@ -79,8 +68,7 @@ class CudaStepGraph final : public StepGraph {
   }
 
   int taken_ = 0;
-  torch::Tensor images_;
-  tasks::Targets targets_;
+  Inputs inputs_;
   std::unique_ptr<at::cuda::CUDAGraph> graph_;
 };
 

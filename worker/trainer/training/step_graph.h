@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/task.h"
 
 namespace abl::training {
 
@@ -14,13 +14,14 @@ namespace abl::training {
 /// kernels that the host starts one by one. Everything that changes from step to step must lie in tensors.
 class StepGraph {
  public:
-  using Step = std::function<void(const torch::Tensor& images, const tasks::Targets& targets)>;
+  using Inputs = tasks::Work::Inputs;
+  using Step = std::function<void(const Inputs& inputs)>;
   virtual ~StepGraph() = default;
 
   /// One step, on the current stream, which must not be the default one. The first ones run as they are, for
   /// libraries set themselves up; so does a batch of another size. Throws: Error{kFailedPrecondition} for a
   /// step that cannot be recorded, such as one that reads a number back. Thread: one.
-  virtual void run(const torch::Tensor& images, const tasks::Targets& targets, const Step& step) = 0;
+  virtual void run(const Inputs& inputs, const Step& step) = 0;
 };
 
 /// Null where there are no graphs: on the CPU.

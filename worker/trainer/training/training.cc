@@ -4,14 +4,12 @@
 #include <ATen/record_function.h>
 #include <fmt/ranges.h>
 #include <torch/utils.h>
-#include <tuple>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "config/data/data_sets.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
 #include "models/backbones/model_options.h"
@@ -20,8 +18,8 @@
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/precision.h"
-#include "worker/trainer/tasks/evaluation.h"
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/classify/classification.h"
+#include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/tasks/plugins.h"
 
@@ -31,24 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The data of the trial. What is wrong with the place in which they lie is this machine's fault.
-data::DataSet open_here(const config::DataConfig& data, const std::string& root) {
-  try {
-    return data::open_data(data, root);
-  } catch (const Error& error) {
-    device::throw_as_data_fault(error);
-  } catch (const std::filesystem::filesystem_error& error) {
-    device::throw_as_data_fault(
-        system_error("data: cannot read " + error.path1().string(), error.code().value()));
-  }
-}
-
-bool is_drawn(const config::DataConfig& data) {
-  const auto* known = config::find_data_set(data.name);
-  return known && known->embedded;
-}
-
-Teacher teacher_of(const TrainingOptions& options, torch::Device device) {
+tasks::Teacher teacher_of(const TrainingOptions& options, torch::Device device) {
   const auto& trial = options.trial;
   if (!options.only_timed) return load_teacher(trial, options.weights, device);
   if (trial.recipe.distillation == config::Distillation::kNone) return {};
@@ -69,42 +50,43 @@ Training::Training(TrainingOptions options, protocol::Events& events)
     : options_{std::move(options)},
       events_{events},
       device_{options_.device},
-      augmentation_{options_.trial.recipe, options_.trial.data},
-      input_{device_, options_.trial.data},
       ranks_{*options_.ranks},
       reports_{events_, device_, options_.trial.recipe.precision == config::Precision::kFloat16},
       profile_{ranks_.first() ? options_.profile : std::filesystem::path{}, device_},
       writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
-  const bool stands_in = options_.only_timed && options_.data_root.empty() && !is_drawn(trial.data);
-  data_ = stands_in ? data::stand_in(trial.data, std::max(4096, trial.recipe.batch))
-                    : open_here(trial.data, options_.data_root);
+  auto task =
+      std::make_unique<tasks::Classification>(trial, tasks::TaskPlace{.data_root = options_.data_root,
+                                                                      .stands_in = options_.only_timed,
+                                                                      .device = device_,
+                                                                      .loader_threads = loader_threads(),
+                                                                      .ranks = options_.ranks});
   if (!options_.only_timed) {
     weights_ = weight_digests(trial.recipe, options_.weights);
     weights_.merge(tasks::plugin_digests(trial.model));
   }
-  length_ = length_of(trial.recipe, data_.train->size());
-  order_ = std::make_unique<data::EpochOrder>(trial.seed, data_.train->size());
-  share_ = ranks::share_batch(ranks_.rank(), ranks_.ranks(),
-                              std::min<std::int64_t>(trial.recipe.batch, data_.train->size()),
-                              trial.recipe.accumulate);
+  const tasks::TaskData& data = task->data();
+  length_ = length_of(trial.recipe, data.train_images);
+  share_ = tasks::share_of(trial.recipe, data, ranks_);
 
   torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
-  const auto model = tasks::training_options(trial);
-  auto learning = models::build(model);  // on the CPU first: the same start on every device
+  auto learning = task->new_model();  // on the CPU first: the same start on every device
   const auto started = options_.only_timed ? "" : start_from_weights(*learning, trial, options_.weights);
   learning->to(device_);
-  auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
+  auto average = trial.recipe.ema > 0 ? task->new_model() : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
                                        options_.ranks, new_graph());
-  teacher_ = teacher_of(options_, device_);
+  auto teacher = teacher_of(options_, device_);
+  const std::string of_the_teacher = teacher.note;
+  task->take(std::move(teacher));
+  task_ = std::move(task);
 
   const Machine machine = this_machine(device_, ranks_.ranks());
   protocol::Events::Start start{.total_steps = length_.total_steps,
                                 .images_per_step = share_.batch,
-                                .data_fingerprint = data_.fingerprint,
+                                .data_fingerprint = task_->data().fingerprint,
                                 .environment = {{"torch", machine.torch},
                                                 {"device", options_.device},
                                                 {"instructions", machine.instructions},
@@ -118,14 +100,14 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   join_ranks();
   events_.start(start);
   if (done_ == 0)
-    for (const auto& text : {started, teacher_.note})
+    for (const auto& text : {started, of_the_teacher})
       if (!text.empty()) events_.log(LogLevel::kInfo, text);
   if (trial.data.held_out > 0)
     events_.log(LogLevel::kInfo,
                 fmt::format("data: {} of {} training images are held out: val/ metrics are of these",
-                            data_.val->size(), data_.val->size() + data_.train->size()));
-  for (const auto& what : data_.passed_over) events_.log(LogLevel::kWarning, "data: " + what);
-  reports_.begin();
+                            data.val_images, data.val_images + data.train_images));
+  for (const auto& what : data.passed_over) events_.log(LogLevel::kWarning, "data: " + what);
+  reports_.begin(task_->recognises());
   written_at_ = Clock::now();
   reported_ = done_;  // the sums of a step that a checkpoint has are finite up to there
 }
@@ -201,7 +183,7 @@ void Training::resume(protocol::Events::Start& start) {
     learner_->gradients_sum()[static_cast<std::int64_t>(i)] = checkpoint.gradients[i];
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
-  const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
+  const auto other = other_inputs(checkpoint, task_->data().fingerprint, weights_);
   for (const auto& what : other) events_.log(LogLevel::kWarning, what + " from those of the earlier steps");
   start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
   std::error_code missing;
@@ -210,66 +192,26 @@ void Training::resume(protocol::Events::Start& start) {
     states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
 
-tasks::BatchPlan Training::plan_of(std::int64_t step) {
-  const auto& recipe = options_.trial.recipe;
-  const auto epoch = static_cast<std::uint64_t>(step / length_.steps_per_epoch);
-  const auto order = order_->of(epoch);
-  const auto first = step % length_.steps_per_epoch * share_.batch;
-  // with repeated augmentation an image stands in several places of the epoch, one after another
-  const std::int64_t copies = recipe.repeated_augmentation;
-  tasks::BatchPlan plan;
-  for (const auto place : share_.places)
-    plan.indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
-  plan.prepare = [this, epoch, first, copies](std::uint32_t index, std::size_t place) {
-    const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
-    images::RandomStream random =
-        copy == 0
-            ? images::RandomStream{options_.trial.seed, images::Purpose::kAugmentation, {epoch, index}}
-            : images::RandomStream{options_.trial.seed, images::Purpose::kAugmentation, {epoch, index, copy}};
-    return augmentation_(*data_.train, index, random);
-  };
-  return plan;
-}
-
-std::optional<tasks::Batch> Training::next_batch(tasks::Loader& loader) {
+bool Training::next_batch() {
   const auto begun = Clock::now();
-  auto batch = loader.next();
+  const bool is_there = task_->next();
   reports_.spend(ProgressReports::Spent::kData, Clock::now() - begun);
-  return batch;
+  return is_there;
 }
 
-/// What the batch is to be recognised as; mixes its images where the recipe says so.
-tasks::Targets Training::targets_of(const tasks::Batch& batch, torch::Tensor& images) const {
-  const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
-  tasks::Targets targets{.labels = input_.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
-  if (recipe.mixing != config::MixingKind::kNone) {
-    images::RandomStream random{
-        options_.trial.seed, images::Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
-    tasks::mix_batch(tasks::draw_mix_of(recipe, data.image_size, random), images, targets);
-  }
-  if (teacher_.model) {
-    const torch::NoGradGuard no_grad;
-    const auto most = std::ranges::max(share_.parts, {}, &ranks::BatchShare::Part::size).size;
-    targets.teacher = device::logits_by_parts(*teacher_.model, teacher_.sees(images), recipe, most);
-  }
-  return targets;
-}
-
-void Training::step(const tasks::Batch& batch) {
+void Training::step() {
   ranks::draw_on_device(ranks_, device_, options_.trial.seed, done_);
-  auto images = input_.images(batch);
-  const auto targets = targets_of(batch, images);
-  learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps),
-                 share_.parts);
+  const auto work = task_->work(learner_->model(), done_);
+  learner_->step(work, learning_rate(options_.trial.recipe, done_, length_.total_steps), share_.parts);
   ++done_;
-  seen_ += images.size(0);
+  seen_ += work.images;
   reports_.count(share_.batch);
 }
 
 /// Where a profile shows it.
-void Training::take_step(const tasks::Batch& batch) {
+void Training::take_step() {
   RECORD_USER_SCOPE("training step");
-  step(batch);
+  step();
 }
 
 void Training::report() {
@@ -282,15 +224,13 @@ void Training::report() {
   seen_ = 0, reported_ = done_;
 }
 
-bool Training::evaluate_as(const std::string& split, models::Classifier& model,
+bool Training::evaluate_as(const std::string& split, torch::nn::Module& model,
                            const std::atomic<bool>& stop) {
-  const auto result =
-      tasks::evaluate(model, *data_.val, options_.trial, device_, loader_threads(), ranks_, stop);
-  if (!result) return false;
-  const auto values = result->values(split);
-  events_.metric(done_, values);
-  tasks::expect_finite(values, fmt::format("at step {}", done_));
-  for (const auto& [metric, value] : values) note_best(metric, value), note_progress(metric, value);
+  const auto values = task_->evaluate(model, split, stop, {});
+  if (!values) return false;
+  events_.metric(done_, *values);
+  tasks::expect_finite(*values, fmt::format("at step {}", done_));
+  for (const auto& [metric, value] : *values) note_best(metric, value), note_progress(metric, value);
   return true;
 }
 
@@ -366,7 +306,7 @@ void Training::hold() {
                            .to_beat = to_beat_,
                            .waited = waited_,
                            .machine = this_machine(device_, ranks_.ranks()),
-                           .data_fingerprint = data_.fingerprint,
+                           .data_fingerprint = task_->data().fingerprint,
                            .weights = weights_,
                            .model = config::canonical_teacher_text(options_.trial)},
                           learner_->state()};
@@ -407,17 +347,8 @@ void Training::save_last() {
 }
 
 /// The batches from here to a step.
-tasks::Loader Training::loader_to(std::int64_t last) {
-  const tasks::Collation collation{.replace_among = data_.train->size(),
-                                   .image_size = options_.trial.data.image_size,
-                                   .pinned = device_.is_cuda()};
-  const auto own = static_cast<std::int64_t>(share_.places.size());
-  return {done_,
-          last - done_,
-          {.threads = loader_threads(),
-           .ahead = tasks::batches_ahead(own, collation.image_size, loader_threads()),
-           .collation = collation},
-          [this](std::int64_t number) { return plan_of(number); }};
+void Training::load_to(std::int64_t last) {
+  task_->load({.first = done_, .last = last, .of_an_epoch = length_.steps_per_epoch});
 }
 
 void Training::say_profile() {
@@ -450,12 +381,11 @@ bool Training::run(const std::atomic<bool>& stop) {
   if (is_best_) hold();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
   profile_.expect(last - done_);
-  auto loader = loader_to(last);
+  load_to(last);
   while (!stopped && !has_waited_enough() && !ranks_.as_first(stop)) {
-    const auto batch = next_batch(loader);
-    if (!batch) break;
+    if (!next_batch()) break;
     profile_.begin_step();
-    take_step(*batch);
+    take_step();
     if (profile_.end_step()) say_profile();
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     queue.step_given();
@@ -473,7 +403,7 @@ bool Training::run(const std::atomic<bool>& stop) {
 
 /// Ranks of several machines each have data of their own under the name.
 void Training::expect_same_data() {
-  const std::string digest = sha256_hex(data_.fingerprint);
+  const std::string digest = sha256_hex(task_->data().fingerprint);
   auto own = torch::empty({static_cast<std::int64_t>(digest.size())}, torch::kUInt8);
   std::ranges::copy(digest, own.data_ptr<std::uint8_t>());
   const auto all = ranks_.gather(own);
@@ -481,7 +411,7 @@ void Training::expect_same_data() {
   throw device::MachineFault{
       Error{Code::kFailedPrecondition,
             fmt::format("data: {} is another version here ({}) than on the machine of the first rank",
-                        options_.trial.data.name, data_.fingerprint)},
+                        options_.trial.data.name, task_->data().fingerprint)},
       {.part = protocol::Fault::Part::kData}};
 }
 

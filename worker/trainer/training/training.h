@@ -11,17 +11,12 @@
 #include <string>
 
 #include "config/trial_config.h"
-#include "data/image_source.h"
-#include "data/order.h"
-#include "data/transform.h"
-#include "models/backbones/classifier.h"
 #include "protocol/events.h"
 #include "protocol/metrics.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rank_group.h"
 #include "worker/trainer/ranks/rank_states.h"
-#include "worker/trainer/tasks/batch.h"
-#include "worker/trainer/tasks/loader.h"
+#include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/checkpoint.h"
 #include "worker/trainer/training/checkpoint_writer.h"
 #include "worker/trainer/training/learner.h"
@@ -90,7 +85,7 @@ class Training {
   Pace measure(std::chrono::duration<double> budget, bool halves = false);
 
  private:
-  tasks::Loader loader_to(std::int64_t last);
+  void load_to(std::int64_t last);
   void expect_fits(const Checkpoint& checkpoint) const;
   void resume(protocol::Events::Start& start);
   void expect_same_data();
@@ -98,17 +93,15 @@ class Training {
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
-  tasks::BatchPlan plan_of(std::int64_t step);
-  std::optional<tasks::Batch> next_batch(tasks::Loader& loader);
-  tasks::Targets targets_of(const tasks::Batch& batch, torch::Tensor& images) const;
+  bool next_batch();
   std::unique_ptr<StepGraph> new_graph() const;
-  void step(const tasks::Batch& batch);
-  void take_step(const tasks::Batch& batch);
+  void step();
+  void take_step();
   torch::Tensor sums() const;
   torch::Tensor finite_steps() const;
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
-  bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
+  bool evaluate_as(const std::string& split, torch::nn::Module& model, const std::atomic<bool>& stop);
   void note_best(const std::string& metric, double value);
   void note_progress(const std::string& metric, double value);
   bool has_waited_enough() const;
@@ -123,14 +116,10 @@ class Training {
   const TrainingOptions options_;
   protocol::Events& events_;
   const torch::Device device_;
-  data::DataSet data_;
+  std::unique_ptr<tasks::Task> task_;
   WeightDigests weights_;
   Length length_;
-  std::unique_ptr<data::EpochOrder> order_;
-  const data::Augmentation augmentation_;
-  const tasks::BatchInput input_;
   std::unique_ptr<Learner> learner_;
-  Teacher teacher_;  ///< without a model where nothing is distilled
   ranks::RankGroup& ranks_;
   ranks::BatchShare share_;
   ranks::RankStates states_;  ///< that the ranks begin with

@@ -7,7 +7,7 @@
 
 namespace abl::training {
 
-WeightAverage::WeightAverage(std::shared_ptr<models::Classifier> average,
+WeightAverage::WeightAverage(std::shared_ptr<torch::nn::Module> average,
                              const std::map<std::string, torch::Tensor>& state, double decay)
     : average_{std::move(average)}, decay_{decay} {
   models::load_state(*average_, state);

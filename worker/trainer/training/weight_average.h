@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <map>
 #include <memory>
 #include <string>
-
-#include "models/backbones/classifier.h"
 
 namespace abl::training {
 
@@ -17,18 +16,18 @@ namespace abl::training {
 class WeightAverage {
  public:
   /// `average`: built as the model that it follows; `state`: of that one, with which it starts.
-  WeightAverage(std::shared_ptr<models::Classifier> average,
-                const std::map<std::string, torch::Tensor>& state, double decay);
+  WeightAverage(std::shared_ptr<torch::nn::Module> average, const std::map<std::string, torch::Tensor>& state,
+                double decay);
   void follow(const std::map<std::string, torch::Tensor>& state);
 
-  models::Classifier& model() { return *average_; }
+  torch::nn::Module& model() { return *average_; }
   /// By name, "ema.NAME"; they share memory.
   std::map<std::string, torch::Tensor> state() const;
   /// Throws: Error{kInvalidArgument} when something is missing.
   void load(const std::map<std::string, torch::Tensor>& state);
 
  private:
-  const std::shared_ptr<models::Classifier> average_;
+  const std::shared_ptr<torch::nn::Module> average_;
   const double decay_;
 };
 

@@ -38,7 +38,7 @@ std::string first_of(const std::string& lines) {
 
 /// Where names would be the model's but for what stands before them: that. A state of which all names have it
 /// is read without it, so that others are among these. Empty: it is not so.
-std::string prefix_hint(const models::Classifier& model, const models::State& state) {
+std::string prefix_hint(const torch::nn::Module& model, const models::State& state) {
   const auto own = models::state_of(model);
   std::map<std::string, std::int64_t> known;  // by prefix, how many names
   for (const auto& [name, tensor] : state)
@@ -53,7 +53,7 @@ std::string prefix_hint(const models::Classifier& model, const models::State& st
 
 }  // namespace
 
-models::LoadedWeights fit_weights(models::Classifier& model, const models::State& state,
+models::LoadedWeights fit_weights(torch::nn::Module& model, const models::State& state,
                                   const std::string& what, const models::WeightsOptions& options) {
   try {
     return models::load_weights(model, state, options);
@@ -137,7 +137,7 @@ WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFil
   return digests;
 }
 
-std::string start_from_weights(models::Classifier& model, const config::TrialConfig& trial,
+std::string start_from_weights(torch::nn::Module& model, const config::TrialConfig& trial,
                                const WeightFiles& files) {
   const auto& recipe = trial.recipe;
   if (recipe.start_weights.empty()) return {};
@@ -174,13 +174,14 @@ models::ModelOptions options_of_its_file(const config::TrialConfig& trial, const
 
 }  // namespace
 
-Teacher load_teacher(const config::TrialConfig& trial, const WeightFiles& files, torch::Device device) {
+tasks::Teacher load_teacher(const config::TrialConfig& trial, const WeightFiles& files,
+                            torch::Device device) {
   const auto& recipe = trial.recipe;
   if (recipe.distillation == config::Distillation::kNone) return {};
   const auto named = read_named(recipe.teacher_weights, files);
-  Teacher teacher{.model = models::build(recipe.teacher == config::kTeacherTrial
-                                             ? options_of_its_file(trial, named)
-                                             : tasks::teacher_options(trial))};
+  tasks::Teacher teacher{.model = models::build(recipe.teacher == config::kTeacherTrial
+                                                    ? options_of_its_file(trial, named)
+                                                    : tasks::teacher_options(trial))};
   fit_weights(*teacher.model, named.weights, named.what, {.resize_positions = true});
   teacher.model->eval();
   for (auto& parameter : teacher.model->parameters()) parameter.requires_grad_(false);

@@ -9,13 +9,13 @@
 #include "config/trial_config.h"
 #include "models/backbones/classifier.h"
 #include "models/weights/weights.h"
-#include "worker/trainer/tasks/batch.h"
+#include "worker/trainer/tasks/classify/teacher.h"
 
 namespace abl::training {
 
 /// models::load_weights, of a file that a person named. Throws: Error{kInvalidArgument}, one line that begins
 /// with `what` and says how many tensors do not fit and which the first are.
-models::LoadedWeights fit_weights(models::Classifier& model, const models::State& state,
+models::LoadedWeights fit_weights(torch::nn::Module& model, const models::State& state,
                                   const std::string& what, const models::WeightsOptions& options = {});
 
 /// Where the weights lie that recipes name: as data, they have a name in the trial and a place on each
@@ -34,18 +34,10 @@ WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFil
 /// is fitted. Nothing where it names none. Returns: what did not come from the file as it was, and in which
 /// other normalisation the weights were trained, for the log.
 /// Throws: Error{kNotFound, kInvalidArgument, kDataLoss} naming the file.
-std::string start_from_weights(models::Classifier& model, const config::TrialConfig& trial,
+std::string start_from_weights(torch::nn::Module& model, const config::TrialConfig& trial,
                                const WeightFiles& files);
 
-/// The frozen teacher of a trial. It looks at the images of the student's steps, in the normalisation that it
-/// was trained with itself, where its file says which: checkpoints of this trainer do.
-struct Teacher {
-  std::shared_ptr<models::Classifier> model;  ///< in evaluation mode; null without distillation
-  tasks::Renormalisation sees;                ///< of the student's images
-  std::string note;                           ///< for the log, where that is not the student's or not known
-};
-
 /// The teacher on `device`. Throws: Error{kNotFound, kInvalidArgument, kDataLoss} naming the file.
-Teacher load_teacher(const config::TrialConfig& trial, const WeightFiles& files, torch::Device device);
+tasks::Teacher load_teacher(const config::TrialConfig& trial, const WeightFiles& files, torch::Device device);
 
 }  // namespace abl::training

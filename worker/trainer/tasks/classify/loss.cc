@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/classify/loss.h"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/utils.h>

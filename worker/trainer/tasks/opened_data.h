@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "data/image_source.h"
+#include "worker/trainer/tasks/task.h"
+
+namespace abl::tasks {
+
+/// The images of a trial. Throws: Error, as a fault of this machine where it is the place in which they lie.
+data::DataSet opened_data(const config::TrialConfig& trial, const TaskPlace& place);
+
+}  // namespace abl::tasks
