@@ -40,9 +40,14 @@ void to_proto(const storage::Table& table, StatisticsMemo* memo, ablate::v1::Tab
 ablate::v1::Table to_proto(storage::Table&& table);
 /// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells
 /// stand as they were compared; what is best is of each column anew. `levels`: the columns' order, where it
-/// is not that of the rows.
-ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr,
-                          const std::vector<std::string>& levels = {});
+/// is not that of the rows. `message`: is empty, and may be an arena's.
+void pivoted(const ablate::v1::Table& table, const std::vector<std::string>& levels, StatisticsMemo* memo,
+             ablate::v1::Table& message);
+inline ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr) {
+  ablate::v1::Table message;
+  pivoted(table, {}, memo, message);
+  return message;
+}
 /// Whether it is one that can be pivoted and is not yet.
 inline bool has_pivot(const ablate::v1::Table& table) {
   return table.has_pivot() && !table.pivoted() && table.rows_size() > 0 && !table.rows(0).line().empty();

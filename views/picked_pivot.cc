@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/arena.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -24,7 +25,7 @@ using storage::PivotRow;
 constexpr std::size_t kMostPivotLevels = 50;  // of all factors together: each stands over columns of its own
 constexpr std::size_t kMostFactors = 100, kLevelsSaid = 12;
 constexpr std::size_t kMostKept = 4, kMostBytesKept = 8 << 20;
-constexpr std::size_t kMostBytesPivoted = 64 << 20;  // of rows, as they are kept
+constexpr std::size_t kPivotPieceBytes = 1 << 20;
 
 [[noreturn]] void reject(const std::string& message) { throw Error{Code::kInvalidArgument, message}; }
 
@@ -113,8 +114,8 @@ std::vector<std::string> factors_named(const std::string& text) {
   return names;
 }
 
-v1::Table pivoted_by(storage::Database& db, v1::Table table, const std::vector<std::string>& names,
-                     StatisticsMemo* memo) {
+void pivoted_by(storage::Database& db, v1::Table& table, const std::vector<std::string>& names,
+                StatisticsMemo* memo, v1::Table& message) {
   std::vector<PivotRow> rows;
   {
     const storage::Transaction snapshot{db, storage::Transaction::kRead};
@@ -154,7 +155,7 @@ v1::Table pivoted_by(storage::Database& db, v1::Table table, const std::vector<s
     table.add_notes(fmt::format(
         "pivoted by {}: each cell is compared with {}, whatever the level of that", pivot.by(),
         table.baselines().empty() ? "row " + table.baseline() : "the baseline of its row's group"));
-  return pivoted(table, memo, layout.levels);
+  pivoted(table, layout.levels, memo, message);
 }
 
 std::shared_ptr<const PackedTable> PickedPivots::find(const std::shared_ptr<const PackedTable>& flat,
@@ -171,14 +172,23 @@ std::shared_ptr<const PackedTable> PickedPivots::table(storage::Database& db,
                                                        const std::vector<std::string>& factors,
                                                        const std::shared_ptr<StatisticsMemo>& memo) {
   if (auto known = find(flat, factors)) return known;
-  v1::Table whole = flat->part({.count = std::min(flat->rows(), kMostRows), .most_bytes = kMostBytesPivoted});
-  if (whole.left_out() > 0)
+  if (flat->rows() > kMostRows)
     throw Error{
         Code::kOutOfRange,
         fmt::format("{} has {} rows, more than the {} that are pivoted here: 'ablate table {} --pivot "
                     "{} --store FILE' has no such bound",
-                    whole.sweep(), flat->rows(), whole.rows_size(), whole.sweep(), fmt::join(factors, ","))};
-  auto made = std::make_shared<PackedTable>(pivoted_by(db, std::move(whole), factors, memo.get()), memo);
+                    flat->head().sweep(), flat->rows(), kMostRows, flat->head().sweep(),
+                    fmt::join(factors, ","))};
+  // in large pieces, which go back to the system as a whole
+  google::protobuf::ArenaOptions pieces;
+  pieces.start_block_size = pieces.max_block_size = kPivotPieceBytes;
+  google::protobuf::Arena arena{pieces};
+  auto* whole = google::protobuf::Arena::CreateMessage<v1::Table>(&arena);
+  auto* message = google::protobuf::Arena::CreateMessage<v1::Table>(&arena);
+  *whole = flat->head();
+  for (std::uint32_t i = 0; i < flat->rows(); ++i) *whole->add_rows() = flat->row(i);
+  pivoted_by(db, *whole, factors, memo.get(), *message);
+  auto made = std::make_shared<PackedTable>(std::move(*message), memo);
   if (made->bytes() <= kMostBytesKept) {
     const std::lock_guard lock{mutex_};
     kept_.push_front({flat, factors, made});

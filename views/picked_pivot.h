@@ -25,8 +25,15 @@ std::vector<std::string> factors_named(const std::string& text);
 /// file says: their levels lie along the columns, all else down the rows. Only the layout is the reader's:
 /// each cell is compared as it was. Throws: Error{kInvalidArgument} for factors that the rows do not differ
 /// in, with the nearest name, and for too many levels.
-ablate::v1::Table pivoted_by(storage::Database& db, ablate::v1::Table table,
-                             const std::vector<std::string>& factors, StatisticsMemo* memo = nullptr);
+/// `table`: is of no use afterwards; it and `message`, which is empty, may be an arena's.
+void pivoted_by(storage::Database& db, ablate::v1::Table& table, const std::vector<std::string>& factors,
+                StatisticsMemo* memo, ablate::v1::Table& message);
+inline ablate::v1::Table pivoted_by(storage::Database& db, ablate::v1::Table table,
+                                    const std::vector<std::string>& factors) {
+  ablate::v1::Table message;
+  pivoted_by(db, table, factors, nullptr, message);
+  return message;
+}
 
 /// The last few tables that were pivoted so, for those who read them in parts. Thread: any.
 class PickedPivots {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/util/field_mask_util.h>
 
 #include <algorithm>
 #include <optional>
@@ -131,16 +132,25 @@ void add_trials(const v1::TrialCounts& more, v1::TrialCounts& to) {
   to.set_unfilled(to.unfilled() + more.unfilled());
 }
 
+/// All but the rows, of which there may be thousands.
+void copy_head(const v1::Table& table, v1::Table& message) {
+  using google::protobuf::util::FieldMaskUtil;
+  google::protobuf::FieldMask rows, head;
+  rows.add_paths("rows");
+  FieldMaskUtil::Subtract<v1::Table>(FieldMaskUtil::GetFieldMaskForAllFields<v1::Table>(), rows, &head);
+  FieldMaskUtil::MergeMessageTo(table, head, FieldMaskUtil::MergeOptions{}, &message);
+}
+
 }  // namespace
 
-v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo, const std::vector<std::string>& levels) {
+void pivoted(const v1::Table& table, const std::vector<std::string>& levels, StatisticsMemo* memo,
+             v1::Table& message) {
   const Layout layout{table, levels};
   std::vector<std::string> left_out;
   const std::vector<Source> sources = sources_of(table, layout, left_out);
-  v1::Table message = table;
+  copy_head(table, message);
   message.set_pivoted(true);
   message.clear_columns();
-  message.clear_rows();
   message.clear_paper_agreement();
   message.clear_factor_analyses();
   for (const Source& source : sources) {
@@ -191,7 +201,6 @@ v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo, const std::vecto
     message.add_notes(fmt::format("{}: not in this form of the table; the long one has {}",
                                   fmt::join(left_out, ", "), left_out.size() == 1 ? "it" : "them"));
   rank_cells(message, memo);
-  return message;
 }
 
 }  // namespace abl::views
