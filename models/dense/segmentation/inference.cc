@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/dense/segmentation/head.h"
+#include "models/dense/segmentation/heads.h"
 
 namespace abl::models {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/dense/every_machine.h"
-#include "models/dense/segmentation/head.h"
+#include "models/dense/segmentation/heads.h"
 
 namespace abl::models {
 namespace {

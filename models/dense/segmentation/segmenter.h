@@ -10,11 +10,8 @@
 
 #include "models/backbones/feature_maps.h"
 #include "models/dense/fpn.h"
-#include "models/dense/segmentation/head.h"
+#include "models/dense/segmentation/heads.h"
 #include "models/dense/segmentation/pixel_loss.h"
-#include "models/dense/segmentation/semantic_fpn.h"
-#include "models/dense/segmentation/setr.h"
-#include "models/dense/segmentation/uper_net.h"
 
 namespace abl::models {
 

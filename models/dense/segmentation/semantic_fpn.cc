@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dense/segmentation/semantic_fpn.h"
+#include "models/dense/segmentation/heads.h"
 
 #include <torch/nn/modules/container/modulelist.h>
 
