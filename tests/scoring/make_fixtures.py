@@ -72,6 +72,9 @@ def many():
     truths = [{"category": 0, "crowd": 0, **thing("boxes", b)} for b in (box, twin)]
     found = [{"category": 0, "score": 0.5, **thing("boxes", between)} for _ in range(3)]
     found += [{"category": 0, "score": round(float(numbers.random()), 2), **thing("boxes", random_box(numbers))} for _ in range(130)]
+    late = [250.0, 250.0, 40.0, 40.0]  # is found by the worst detection alone, which does not count
+    truths.append({"category": 0, "crowd": 0, **thing("boxes", late)})
+    found.append({"category": 0, "score": -1.0, **thing("boxes", late)})
     other = {"truths": [{"category": 0, "crowd": 1, **thing("boxes", [0, 0, 200, 200])}, {"category": 0, "crowd": 0, **thing("boxes", box)}],
              "found": [{"category": 0, "score": 0.5, **thing("boxes", near(box, numbers, 0.3))} for _ in range(12)]}
     return {"regions": "boxes", "categories": 1, "pictures": [{"truths": truths, "found": found}, other]}
