@@ -21,6 +21,9 @@ namespace metric {
 /// What an evaluation measures, and of which weights.
 inline constexpr char kVal[] = "val", kAverage[] = "val_ema";  ///< the running average of the weights
 inline constexpr char kLoss[] = "loss", kTop1[] = "top1", kTop5[] = "top5";
+/// Of a segmentation, in percent: mean intersection over union, mean accuracy of the classes, accuracy of all
+/// pixels.
+inline constexpr char kMeanIntersection[] = "miou", kMeanAccuracy[] = "macc", kPixelAccuracy[] = "aacc";
 inline std::string of(std::string_view evaluated, std::string_view value) {
   return std::string{evaluated}.append("/").append(value);
 }

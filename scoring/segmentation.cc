@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -35,6 +36,13 @@ ConfusionMatrix::ConfusionMatrix(int classes) : classes_{classes} {
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} classes of pixels; expected 1 to {}", classes, images::LabelMap::kIgnored)};
   counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));
+}
+
+ConfusionMatrix::ConfusionMatrix(int classes, std::vector<std::uint64_t> counts) : ConfusionMatrix{classes} {
+  if (counts.size() != counts_.size())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{} counts of {} classes; expected {}", counts.size(), classes, counts_.size())};
+  counts_ = std::move(counts);
 }
 
 void ConfusionMatrix::add(std::span<const std::uint8_t> told, std::span<const std::uint8_t> labels) {

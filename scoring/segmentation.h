@@ -29,6 +29,8 @@ class ConfusionMatrix {
  public:
   /// `classes`: 1 to 255. Throws: Error{kInvalidArgument} otherwise.
   explicit ConfusionMatrix(int classes);
+  /// With what was counted, as `counts` gives it. Throws: Error{kInvalidArgument} for another number of them.
+  ConfusionMatrix(int classes, std::vector<std::uint64_t> counts);
 
   /// `told` and `labels`: of the same pixels, in the same order. Pixels that are labelled
   /// LabelMap::kIgnored do not count. Throws: Error{kInvalidArgument} for another number of them, or a class

@@ -44,12 +44,18 @@ torch::ScalarType computed_in(const config::RecipeConfig& recipe) {
   return torch::kFloat;
 }
 
-models::Answers answers_of(models::Classifier& model, const torch::Tensor& images,
-                           const config::RecipeConfig& recipe) {
+void compute(const torch::nn::Module& model, const torch::Tensor& images, const config::RecipeConfig& recipe,
+             const std::function<void(const torch::Tensor& images)>& forward) {
   const auto type = models::weight_type(model);
   const Autocast autocast{type == torch::kFloat ? computed_in(recipe) : torch::kFloat,
                           images.device().type()};
-  auto answers = model.answer(images.to(type));
+  forward(images.to(type));
+}
+
+models::Answers answers_of(models::Classifier& model, const torch::Tensor& images,
+                           const config::RecipeConfig& recipe) {
+  models::Answers answers;
+  compute(model, images, recipe, [&](const torch::Tensor& lowered) { answers = model.answer(lowered); });
   answers.logits = answers.logits.to(torch::kFloat);
   if (answers.distilled.defined()) answers.distilled = answers.distilled.to(torch::kFloat);
   return answers;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
+
+#include <functional>
 
 #include "config/trial_config.h"
 #include "models/backbones/classifier.h"
@@ -11,9 +14,13 @@ namespace abl::device {
 /// The type of the recipe's `precision`.
 torch::ScalarType computed_in(const config::RecipeConfig& recipe);
 
-/// Answers in float32, [B, classes], of normalised images [B, 3, S, S]. A model with float32 weights computes
-/// its products in the recipe's precision by autocast, a model whose weights are lowered in the type of
-/// these.
+/// Runs `forward` with images as the model takes them: a model with float32 weights computes its products in
+/// the recipe's precision by autocast, a model whose weights are lowered in the type of these.
+/// Shape: images [B, 3, H, W], float32, normalised.
+void compute(const torch::nn::Module& model, const torch::Tensor& images, const config::RecipeConfig& recipe,
+             const std::function<void(const torch::Tensor& images)>& forward);
+
+/// Answers in float32, [B, classes], of normalised images [B, 3, S, S], as `compute`.
 models::Answers answers_of(models::Classifier& model, const torch::Tensor& images,
                            const config::RecipeConfig& recipe);
 

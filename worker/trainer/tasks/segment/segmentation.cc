@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/tasks/segment/segmentation.h"
+
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "models/dense/segmentation/inference.h"
+#include "protocol/metrics.h"
+#include "worker/trainer/device/precision.h"
+#include "worker/trainer/tasks/model_factory.h"
+
+namespace abl::tasks {
+namespace {
+
+torch::Tensor bytes_of(const std::uint8_t* first, torch::IntArrayRef shape) {
+  return torch::from_blob(const_cast<std::uint8_t*>(first), shape, torch::kUInt8);
+}
+
+/// Shape: [B, H, W, 3] and [B, H, W], bytes, of pictures of one size.
+struct Pixels {
+  torch::Tensor images, labels;
+};
+
+Pixels pixels_of(const std::vector<images::Annotated>& pictures, std::int64_t count, bool pinned) {
+  const auto& first = pictures.front().image;
+  const auto bytes = torch::TensorOptions{torch::kUInt8}.pinned_memory(pinned);
+  Pixels pixels{.images = torch::empty({count, first.height, first.width, 3}, bytes),
+                .labels = torch::empty({count, first.height, first.width}, bytes)};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& [image, instances, labels] = pictures[static_cast<std::size_t>(i)];
+    pixels.images[i].copy_(bytes_of(image.pixels.data(), {image.height, image.width, 3}));
+    pixels.labels[i].copy_(bytes_of(labels.labels.data(), {labels.height, labels.width}));
+  }
+  return pixels;
+}
+
+}  // namespace
+
+Segmentation::Segmentation(const config::TrialConfig& trial, SegmentationOptions options,
+                           data::AnnotatedSet set, TaskPlace place)
+    : trial_{trial},
+      options_{std::move(options)},
+      set_{std::move(set)},
+      place_{std::move(place)},
+      data_{.train_images = set_.train->size(),
+            .val_images = set_.val->size(),
+            .fingerprint = set_.fingerprint,
+            .passed_over = set_.passed_over},
+      share_{share_of(trial.recipe, data_, *place_.ranks)},
+      order_{std::make_unique<data::EpochOrder>(trial.seed, data_.train_images)},
+      input_{place_.device, trial.data} {}
+
+std::shared_ptr<torch::nn::Module> Segmentation::new_model() const {
+  return std::make_shared<models::SegmenterImpl>(
+      models::build_feature_maps(training_options(trial_), options_.maps), options_.segmenter);
+}
+
+PicturePlan Segmentation::plan_of(std::int64_t step) const {
+  const auto epoch = static_cast<std::uint64_t>(step / steps_of_an_epoch_);
+  const auto order = order_->of(epoch);
+  const auto first = step % steps_of_an_epoch_ * share_.batch;
+  PicturePlan plan{.indices = {}, .prepare = {}, .replace_among = data_.train_images};
+  for (const auto place : share_.places)
+    plan.indices.push_back(order->at(static_cast<std::size_t>(first + place)));
+  plan.prepare = [this, epoch](std::uint32_t index, std::size_t) -> std::optional<images::Annotated> {
+    const auto picture = set_.train->load(index);
+    if (!picture) return std::nullopt;
+    images::RandomStream random{trial_.seed, images::Purpose::kAugmentation, {epoch, index}};
+    return images::segmentation_view(*picture, options_.view, random);
+  };
+  return plan;
+}
+
+void Segmentation::load(const Steps& steps) {
+  loader_.reset();
+  steps_of_an_epoch_ = steps.of_an_epoch;
+  const int side = std::max(options_.view.width, options_.view.height);
+  loader_.emplace(
+      steps.first, steps.last - steps.first, place_.loader_threads,
+      batches_ahead(static_cast<std::int64_t>(share_.places.size()), side, place_.loader_threads),
+      [this](std::int64_t number) { return std::make_shared<PicturesInMaking>(plan_of(number)); });
+}
+
+bool Segmentation::next() {
+  batch_ = loader_->next();
+  return batch_.has_value();
+}
+
+Work Segmentation::work(torch::nn::Module& model, std::int64_t, bool halved) {
+  const auto all = static_cast<std::int64_t>(batch_->size());
+  const auto count = halved ? std::max<std::int64_t>(1, all / 2) : all;
+  const auto pixels = pixels_of(*batch_, count, place_.device.is_cuda());
+  const auto images = input_.images({.images = pixels.images, .labels = {}, .erased = {}});
+  const auto labels = pixels.labels.to(place_.device, /*non_blocking=*/true).to(torch::kInt64);
+  auto& segmenter = dynamic_cast<models::SegmenterImpl&>(model);
+  return {
+      .images = count,
+      .inputs = {images, labels},
+      .loss = [this, &segmenter](const Work::Inputs& inputs, std::int64_t first, std::int64_t part) {
+        models::SegmenterAnswers answers;
+        device::compute(segmenter, inputs[0].narrow(0, first, part), trial_.recipe,
+                        [&](const torch::Tensor& lowered) { answers = segmenter.answer(lowered); });
+        return PartLoss{.mean = models::segmentation_losses(answers, inputs[1].narrow(0, first, part)).total};
+      }};
+}
+
+std::optional<std::map<std::string, double>> Segmentation::evaluate(
+    torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
+    const std::function<void(std::int64_t images)>& progress) {
+  const torch::InferenceMode inference;
+  const auto classes = static_cast<int>(options_.segmenter.classes);
+  auto& segmenter = dynamic_cast<models::SegmenterImpl&>(model);
+  segmenter.eval();
+  auto& ranks = *place_.ranks;
+  const auto val = static_cast<std::int64_t>(set_.val->size());
+  // of each rank's share, so that all ranks come to the same number of batches
+  const auto batches = (val + ranks.ranks() - 1) / ranks.ranks();
+  LoaderOf<PicturesInMaking> loader{
+      0, batches, place_.loader_threads, 2 * place_.loader_threads + 2, [&](std::int64_t number) {
+        PicturePlan plan;
+        if (const auto index = number * ranks.ranks() + ranks.rank(); index < val)
+          plan.indices.push_back(static_cast<std::uint32_t>(index));
+        plan.prepare = [&](std::uint32_t index, std::size_t) { return set_.val->load(index); };
+        return std::make_shared<PicturesInMaking>(std::move(plan));
+      }};
+  scoring::ConfusionMatrix told{classes};
+  auto loss =
+      torch::zeros({2}, torch::TensorOptions{torch::kFloat64}.device(place_.device));  // sum, pictures
+  while (const auto pictures = loader.next()) {
+    if (ranks.as_first(stop)) return std::nullopt;
+    if (pictures->empty()) continue;
+    const auto pixels = pixels_of(*pictures, 1, place_.device.is_cuda());
+    const auto images = input_.images({.images = pixels.images, .labels = {}, .erased = {}});
+    torch::Tensor logits;
+    device::compute(segmenter, images, trial_.recipe, [&](const torch::Tensor& lowered) {
+      logits = models::whole_logits([&](const torch::Tensor& of) { return segmenter.forward(of); }, lowered)
+                   .to(torch::kFloat);
+    });
+    const auto labels = pixels.labels.to(place_.device).to(torch::kInt64);
+    loss += torch::stack(
+        {models::pixel_loss(logits, labels).to(torch::kFloat64), torch::ones({}, loss.options())});
+    const auto best = logits.argmax(1).to(torch::kUInt8).cpu().contiguous();
+    const auto size = static_cast<std::size_t>(best.numel());
+    told.add({best.const_data_ptr<std::uint8_t>(), size},
+             {pixels.labels.const_data_ptr<std::uint8_t>(), size});
+    if (progress) progress(1);
+  }
+  ranks.sum(loss);
+  const auto scores = summed(told).scores();
+  const auto sums = loss.cpu();
+  const auto name = [&](const char* metric) { return protocol::metric::of(split, metric); };
+  return std::map<std::string, double>{
+      {name(protocol::metric::kLoss), sums[0].item<double>() / std::max(1.0, sums[1].item<double>())},
+      {name(protocol::metric::kMeanIntersection), 100 * scores.mean_intersection},
+      {name(protocol::metric::kMeanAccuracy), 100 * scores.mean_accuracy},
+      {name(protocol::metric::kPixelAccuracy), 100 * scores.accuracy}};
+}
+
+/// Of all ranks.
+scoring::ConfusionMatrix Segmentation::summed(const scoring::ConfusionMatrix& own) const {
+  const std::int64_t classes = own.classes();
+  auto counts = torch::empty({classes * classes}, torch::kFloat64);
+  std::ranges::copy(own.counts(), counts.mutable_data_ptr<double>());
+  auto there = counts.to(place_.device);
+  place_.ranks->sum(there);
+  const auto all = there.cpu();
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(classes * classes));
+  std::ranges::transform(std::span{all.const_data_ptr<double>(), sums.size()}, sums.begin(),
+                         [](double count) { return static_cast<std::uint64_t>(count); });
+  return scoring::ConfusionMatrix{own.classes(), std::move(sums)};
+}
+
+}  // namespace abl::tasks

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/annotated/annotated_source.h"
+#include "data/order.h"
+#include "images/mmsegmentation.h"
+#include "models/dense/segmentation/segmenter.h"
+#include "models/dense/trunk_maps.h"
+#include "scoring/segmentation.h"
+#include "worker/trainer/tasks/batch.h"
+#include "worker/trainer/tasks/dense/pictures.h"
+#include "worker/trainer/tasks/loader.h"
+#include "worker/trainer/tasks/task.h"
+
+namespace abl::tasks {
+
+struct SegmentationOptions {
+  models::SegmenterOptions segmenter;
+  models::TrunkMapsOptions maps;
+  images::SegmentationRecipe view;  ///< of a picture in training
+};
+
+/// Every pixel is recognised as one of the data's labels.
+///   metrics: loss, miou (mean over the classes that are there), macc (their accuracy), aacc (of all pixels),
+///   in percent but the loss
+class Segmentation final : public Task {
+ public:
+  /// `set`: with labels of pixels.
+  Segmentation(const config::TrialConfig& trial, SegmentationOptions options, data::AnnotatedSet set,
+               TaskPlace place);
+
+  const TaskData& data() const override { return data_; }
+  std::shared_ptr<torch::nn::Module> new_model() const override;
+  void load(const Steps& steps) override;
+  bool next() override;
+  Work work(torch::nn::Module& model, std::int64_t step, bool halved) override;
+  /// Each picture as a whole, in its own size.
+  std::optional<std::map<std::string, double>> evaluate(
+      torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
+      const std::function<void(std::int64_t images)>& progress) override;
+
+ private:
+  PicturePlan plan_of(std::int64_t step) const;
+  scoring::ConfusionMatrix summed(const scoring::ConfusionMatrix& own) const;
+
+  const config::TrialConfig& trial_;
+  const SegmentationOptions options_;
+  const data::AnnotatedSet set_;
+  const TaskPlace place_;
+  const TaskData data_;
+  const ranks::BatchShare share_;
+  const std::unique_ptr<data::EpochOrder> order_;
+  const BatchInput input_;
+  std::int64_t steps_of_an_epoch_ = 1;
+  std::optional<std::vector<images::Annotated>> batch_;
+  std::optional<LoaderOf<PicturesInMaking>> loader_;  ///< last: its threads use the rest
+};
+
+}  // namespace abl::tasks
