@@ -65,7 +65,47 @@ describe("acting", { skip: kSkip }, () => {
       await heading(page, "Workers");
       await page.goBack();
       await page.getByText("half-written").waitFor();
+      const other = await page.context().newPage();
+      await page.close();
+      await other.goto(new URL("/submit", fleet.url).href);
+      await other.getByText("half-written").waitFor();
+      await button(other, "Discard it").click();
+      await other.getByText("half-written").waitFor({ state: "detached" });
+      await other.reload();
+      await heading(other, "New sweep");
+      await other.getByRole("textbox", { name: "Sweep file" }).waitFor();
+      assert.equal(await other.getByText("half-written").count(), 0);
     }));
+
+  test("an example that takes the place of a draft gives it back, by the notice and by Ctrl+Z", () =>
+    on("/submit", async (page) => {
+      await write(page, "ablate: 1\nname: my-own\n");
+      const begin = page.getByLabel("Begin with");
+      const example = await begin.locator("option").nth(1).innerText();
+      for (const undo of [() => button(said(page, "replaced what was written"), "Undo").click(), () => page.keyboard.press("Control+z")]) {
+        await begin.selectOption(example);
+        await said(page, `The example ${example} replaced what was written.`).waitFor();
+        await page.getByText("my-own").waitFor({ state: "detached" });
+        await undo();
+        await page.getByText("my-own").waitFor();
+      }
+    }));
+
+  test("a file that could not be checked is checked when the server is there again", () =>
+    on(
+      "/submit",
+      async (page) => {
+        await page.locator(".live-live").waitFor();
+        await fleet.kill();
+        await write(page, "ablate: 1\nname: later\n");
+        await page.getByText("Not checked").waitFor();
+        await page.locator(".banner").filter({ hasText: "ablate up" }).waitFor();
+        fleet.startAgain();
+        await page.locator(".live-live").waitFor();
+        await page.getByRole("list", { name: "Problems" }).waitFor();
+      },
+      /ERR_|Failed to fetch/,
+    ));
 
   test("a sweep pauses, and goes on by the notice that says so", () =>
     on("/sweeps/study", async (page) => {
@@ -78,7 +118,13 @@ describe("acting", { skip: kSkip }, () => {
       await said(page, "Paused study").getByRole("button", { name: "Stop it too" }).click();
       await said(page, "go back to the queue").getByRole("button", { name: "Resume" }).click();
       await said(page, "Resumed study.").waitFor();
+      assert.equal(await page.locator(".said").count(), 1, "what was said of it before is gone");
       assert.equal(state("study"), "active");
+      await button(page, "Pause").click();
+      await said(page, "Paused study").waitFor();
+      await button(page, "Resume").first().click();
+      await said(page, "Resumed study.").waitFor();
+      assert.equal(await said(page, "Paused study").count(), 0);
     }));
 
   test("its priority is set, by keyboard alone, and taken back", () =>
@@ -170,11 +216,18 @@ describe("acting", { skip: kSkip }, () => {
       "/submit?from=study",
       async (page) => {
         await page.getByText("The file is valid.").waitFor();
-        await write(page, sweepFile("study", fleet.home).replace("[0, 1]", "[5]"));
-        await page.locator(".plan dd").first().filter({ hasText: "2" }).waitFor();
+        await page.getByText("study-copy").first().waitFor(); // a name that is free
+        const grown = sweepFile("study", fleet.home).replace("[0, 1]", "[0, 1, 2, 3]");
+        await write(page, grown);
+        await page.locator(".plan dd").first().filter({ hasText: "8" }).waitFor();
         await button(page, "Submit").click();
-        await page.getByRole("alert").filter({ hasText: "already exists with different content" }).waitFor();
+        const alert = page.getByRole("alert").filter({ hasText: "already exists with different content" });
+        await alert.waitFor();
         assert.equal(new URL(page.url()).pathname, "/submit");
+        await picture(page, "submit-taken");
+        await alert.getByRole("button", { name: "Extend study…" }).click();
+        await heading(page, "Extend study");
+        await page.locator(".changes").filter({ hasText: "2 new trials" }).waitFor();
       },
       /409/,
     ));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { button, kRefused, missing, picture, said, settles, startBrowser, visit } from "./fixture.mjs";
+import { button, heading, kRefused, missing, picture, said, settles, startBrowser, visit } from "./fixture.mjs";
 import { missingPrograms, startFleet, sweepFile } from "./fleet.mjs";
 
 const kSkip = missing() || missingPrograms();
@@ -60,6 +60,17 @@ describe("annotations", { skip: kSkip }, () => {
       await other.close();
     }));
 
+  test("the keys open a sweep, past its pin", () =>
+    on("/sweeps", async (page) => {
+      await settles(async () => assert.equal((await listed(page)).length, 3));
+      const [, second] = await listed(page);
+      await page.keyboard.press("j");
+      await page.keyboard.press("j");
+      await page.keyboard.press("Enter");
+      await heading(page, second);
+      assert.equal(fleet.summary(second).pinned ?? false, false);
+    }));
+
   test("tags are set on the sweep's page, found by a click, and taken back", () =>
     on("/sweeps/second", async (page) => {
       await button(page, "Tags…").click();
@@ -108,6 +119,21 @@ describe("annotations", { skip: kSkip }, () => {
       assert.doesNotMatch(await page.title(), /hacked/);
       assert.equal(fleet.json("show", "first").notes, kNotes, "as they were written");
       await picture(page, "notes");
+    }));
+
+  test("what was written is still there after Escape, until it is discarded", () =>
+    on("/sweeps/second", async (page) => {
+      await button(page, "Add notes…").click();
+      const dialog = page.getByRole("dialog", { name: "Notes on second" });
+      const text = dialog.getByLabel("Markdown");
+      await text.fill("half a thought");
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      await button(page, "Add notes…").click();
+      assert.equal(await text.inputValue(), "half a thought");
+      await dialog.getByRole("button", { name: "Discard changes" }).click();
+      assert.equal(await text.inputValue(), "");
+      assert.equal(await dialog.getByRole("button", { name: "Discard changes" }).count(), 0);
     }));
 
   test("what somebody else wrote meanwhile is not lost without a word", () =>

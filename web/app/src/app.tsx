@@ -81,7 +81,8 @@ export function App() {
       {state.kind === "lost" && !state.refused && (
         <div class="banner" role="status">
           <strong>No connection to the server since {moment(state.since.toISOString())}.</strong> What you see
-          may be out of date; trying again every two seconds.
+          may be out of date; trying again every two seconds. On the server's machine <code>ablate up</code>{" "}
+          starts it.
         </div>
       )}
       {state.trouble && (
@@ -113,14 +114,18 @@ function shownAt(pathname: string): { title: string; under: string; View: Page["
 }
 
 function NoSuchPage() {
+  const segments = useAddress().pathname.split("/").filter(Boolean);
   const near = nearest(
-    useAddress().pathname.split("/").filter(Boolean),
-    kPages.map(({ folders }) => folders),
+    segments,
+    kPages.map(({ folders, page }) => ({ folders, accepts: page.accepts })),
   );
+  const example = kPages.find(({ folders, page }) => page.example && folders[0] === segments[0])?.page
+    .example;
   return (
     <>
       <h1 tabIndex={-1}>No such page</h1>
       <Notice kind="empty" title="Nothing is at this address.">
+        {example && `Expected ${example}. `}
         {near && (
           <>
             Did you mean <Link href={near}>{decode(near)}</Link>?{" "}

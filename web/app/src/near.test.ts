@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { distance, nearest } from "./near";
+import { distance, nearest, type Address } from "./near";
 
-const kPages = [["runs", "[run]"], ["sweeps"], ["sweeps", "[name]"], ["workers"]];
+const kPages: Address[] = [
+  { folders: ["runs", "[run]"], accepts: (run) => /^\d+$/.test(run) },
+  { folders: ["sweeps"] },
+  { folders: ["sweeps", "[name]"] },
+  { folders: ["workers"] },
+];
 
 test("the distance of two words", () => {
   expect(distance("", "abc")).toBe(3);
@@ -21,8 +26,14 @@ test("a misspelt address leads to the page that was meant, with what it names", 
 });
 
 test("a page below one that has a name is an address of its own", () => {
-  const pages = [...kPages, ["sweeps", "[name]", "failures"], ["tables"], ["queue"], ["compare"]];
+  const others = [["sweeps", "[name]", "failures"], ["tables"], ["queue"], ["compare"]];
+  const pages = [...kPages, ...others.map((folders) => ({ folders }))];
   expect(nearest(["sweeps", "msf", "failure"], pages)).toBe("/sweeps/msf/failures");
   expect(nearest(["tabels"], pages)).toBe("/tables");
   expect(nearest(["sweeps", "msf", "nonsense"], pages)).toBe("/sweeps/msf");
+});
+
+test("what a page does not accept is not suggested", () => {
+  expect(nearest(["runs", "abc"], kPages)).toBe(undefined);
+  expect(nearest(["run", "abc"], kPages)).toBe(undefined);
 });

@@ -12,17 +12,20 @@ export function distance(one: string, other: string): number {
   return line[other.length]!;
 }
 
-/**
- * The nearest address of a page, in which each word differs by a third at most. `pages`: folders of each, "[…]" stands for
- * any word.
- */
-export function nearest(segments: string[], pages: string[][]): string | undefined {
+/** A page's folders, of which "[…]" stands for any word, or for those that it accepts. */
+export interface Address {
+  folders: string[];
+  accepts?: ((word: string) => boolean) | undefined;
+}
+
+/** The nearest address of a page, in which each word differs by a third at most. */
+export function nearest(segments: string[], pages: Address[]): string | undefined {
   let best: { path: string; off: number } | undefined;
-  for (const folders of pages) {
+  for (const { folders, accepts } of pages) {
     if (folders.length > segments.length) continue; // a longer address leads to the page that it begins with
     let off = segments.length - folders.length;
     const isNear = folders.every((folder, i) => {
-      if (folder.startsWith("[")) return true;
+      if (folder.startsWith("[")) return accepts?.(segments[i]!) ?? true;
       const letters = distance(segments[i]!.toLowerCase().slice(0, 64), folder);
       off += letters / 100;
       return letters <= Math.max(1, folder.length / 3);

@@ -16,6 +16,8 @@ export interface Page {
   under?: string;
   /** Whether there can be such a thing, where not every id will do. */
   accepts?: (id: string) => boolean;
+  /** What its address looks like, for who wrote another: "/runs/17, with the run's number". With `accepts`. */
+  example?: string;
   /** `id`: the segment that the name in brackets stands for. */
   View: ComponentType<{ id: string }>;
 }

@@ -8,6 +8,8 @@ export interface Said {
   text: string;
   link?: { label: string; href: string };
   undo?: { label: string; run: () => Promise<Said> };
+  /** What it is of, a sweep for one: it takes the place of what was said of that before. */
+  about?: string;
 }
 interface Shown extends Said {
   id: number;
@@ -29,7 +31,8 @@ function show(now: Shown[]): void {
 
 /** Shows a notice in the corner of the page; screen readers read it. */
 export function say(said: Said, failed = false): void {
-  show([...shown, { ...said, id: ++next, failed }].slice(-kMost));
+  const others = shown.filter(({ about }) => !about || about !== said.about);
+  show([...others, { ...said, id: ++next, failed }].slice(-kMost));
 }
 const forget = (id: number): void => show(shown.filter((one) => one.id !== id));
 

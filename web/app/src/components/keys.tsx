@@ -16,17 +16,19 @@ function isWriting(target: EventTarget | null): boolean {
   );
 }
 
-/** The first link of each row that can be gone to. */
+/** What is gone through: the rows of tables, and groups of failures. */
+const kRows = "main tbody tr, main .failure-groups > li";
+
+/** The first link of each row, which opens it; of a row without one its first button. */
 function rows(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>("main tbody tr")].flatMap((row) => {
-    const link = row.querySelector<HTMLElement>("a, button");
-    return link ? [link] : [];
-  });
+  return [...document.querySelectorAll<HTMLElement>(kRows)].flatMap(
+    (row) => row.querySelector<HTMLElement>("a") ?? row.querySelector<HTMLElement>("button") ?? [],
+  );
 }
 
 function step(by: number): void {
   const all = rows();
-  const here = all.findIndex((link) => link.closest("tr")?.contains(document.activeElement));
+  const here = all.findIndex((link) => link.closest(kRows)?.contains(document.activeElement));
   const next = here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + by));
   all[next]?.focus();
 }

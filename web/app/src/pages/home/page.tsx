@@ -202,6 +202,14 @@ function Sweeps({ sweeps, others }: { sweeps: SweepSummary[]; others: number }) 
   );
 }
 
+function SweepLink({ name }: { name: string }) {
+  return (
+    <Link href={sweepPath(name)} title={name}>
+      <span class="name">{name}</span>
+    </Link>
+  );
+}
+
 function Running({ runs, others }: { runs: RunUnderWay[]; others: number }) {
   return (
     <section aria-labelledby="running">
@@ -231,15 +239,7 @@ function Running({ runs, others }: { runs: RunUnderWay[]; others: number }) {
                   run {run.run}
                 </Link>
               </th>
-              <td>
-                {run.sweep ? (
-                  <span class="name" title={run.sweep}>
-                    {run.sweep}
-                  </span>
-                ) : (
-                  <span class="muted">none</span>
-                )}
-              </td>
+              <td>{run.sweep ? <SweepLink name={run.sweep} /> : <span class="muted">none</span>}</td>
               <td>
                 <span class="name" title={rowName(run.row, run.label)}>
                   {rowName(run.row, run.label)}
@@ -288,9 +288,7 @@ function Waiting({ reasons }: { reasons: WaitingReason[] }) {
           {reasons.map((reason) => (
             <tr key={`${reason.sweep} ${reason.reason}`}>
               <th scope="row">
-                <span class="name" title={reason.sweep}>
-                  {reason.sweep}
-                </span>
+                <SweepLink name={reason.sweep} />
               </th>
               <td class="num">
                 {reason.estimated && "about "}

@@ -41,6 +41,8 @@ export interface Editor {
   mark: (problems: Problem[]) => void;
   /** Moves the cursor: line and column from 1. */
   goTo: (line: number, column: number) => void;
+  /** Another text in place of all of it: one edit, which Ctrl+Z takes back. */
+  replace: (text: string) => void;
   end: () => void;
 }
 
@@ -116,6 +118,13 @@ export function openEditor(parent: HTMLElement, options: EditorOptions): Editor 
     goTo: (line, column) => {
       const at = offsetOf(view.state, line, column);
       view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+      view.focus();
+    },
+    replace: (text) => {
+      view.dispatch({
+        changes: { from: 0, to: view.state.doc.length, insert: text },
+        userEvent: "input.paste",
+      });
       view.focus();
     },
     end: () => view.destroy(),

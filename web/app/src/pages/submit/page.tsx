@@ -13,9 +13,11 @@ import type {
   SweepDetail,
   SweepPlan,
 } from "../../generated/ablate";
-import { keep, kept } from "../../kept";
+import { useLiveState } from "../../live/live";
 import type { Page } from "../../page";
 import { Link, navigate, sweepPath, useAddress } from "../../router";
+import { freeName, renamed } from "./copy";
+import { draftOf, keepDraft } from "./draft";
 import type { Editor } from "./editor";
 import { kExamples } from "./examples";
 import { Plan } from "./plan";
@@ -27,10 +29,9 @@ export const page: Page = { title: "New sweep", View: SubmitPage };
 
 /** How long after the last key the file is checked. */
 const kPauseMs = 500;
-const kDraft = "ablate:draft";
 const kBlank = "ablate: 1\nname: \n";
 
-/** What the editor begins with: the text of a sweep file, its path, and the folder of the paths in it. */
+/** What the editor begins with unless there is a draft: the text of a sweep file, its path, and the folder of the paths in it. */
 interface Source {
   text: string;
   path: string;
@@ -76,7 +77,7 @@ function SubmitPage() {
           {failure}
         </Notice>
       ) : source?.of === of ? (
-        <Workbench key={of} source={source} extended={extended} owner={ownerOf(caller)} />
+        <Workbench key={of} of={of} source={source} extended={extended} owner={ownerOf(caller)} />
       ) : (
         <div class="skeleton" role="status" aria-label="Loading the file">
           <span />
@@ -102,7 +103,8 @@ async function read(
       get<ProvenanceResponse>(`${path}/provenance`, signal),
     ]);
     const file = provenance.findLast(({ file: one }) => one.startsWith("/"))?.file ?? "";
-    return { text: detail.text, path: detail.file || "sweep.yaml", folder: file.replace(/\/[^/]*$/, "") };
+    const text = extended === null ? renamed(detail.text, await freeName(name, signal)) : detail.text;
+    return { text, path: detail.file || "sweep.yaml", folder: file.replace(/\/[^/]*$/, "") };
   }
   if (example !== null) {
     const found = kExamples.find((one) => one.name === example);
@@ -110,7 +112,7 @@ async function read(
       throw new Error(`unknown example ${example}: expected ${kExamples.map((one) => one.name).join(", ")}`);
     return { text: await found.load(), path: `${example}.yaml`, folder: "" };
   }
-  return { text: kept("sessionStorage", kDraft) ?? kBlank, path: "sweep.yaml", folder: "" };
+  return { text: kBlank, path: "sweep.yaml", folder: "" };
 }
 
 /** What the server answered about a text. */
@@ -123,18 +125,28 @@ interface Looked {
 }
 const kNothing: Looked = { problems: [], error: "" };
 
-function Workbench(props: { source: Source; extended: string | null; owner: string | undefined }) {
-  const { source, extended, owner } = props;
+interface BenchProps {
+  /** The address's query, which a draft is kept under. */
+  of: string;
+  source: Source;
+  extended: string | null;
+  owner: string | undefined;
+}
+
+function Workbench({ of, source, extended, owner }: BenchProps) {
   const place = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor>(undefined);
   const schema = useRef<Schema>(undefined);
-  const [text, setText] = useState(source.text);
+  const [draft] = useState(() => draftOf(of));
+  const [text, setText] = useState(draft ?? source.text);
   const [looked, setLooked] = useState<Looked>(kNothing);
   const [looking, setLooking] = useState(true);
   const [priority, setPriority] = useState("0");
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<ApiError>();
   const [broken, setBroken] = useState("");
+  const [tries, setTries] = useState(0);
+  const isLive = useLiveState().kind === "live";
   const file = { path: source.path, folder: source.folder, text };
   const submit = useRef(() => {}); // what the editor's key does, as things stand
 
@@ -147,7 +159,7 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
     const loaded = import("./editor").then(({ openEditor }) => {
       if (gone || !place.current) return;
       editor.current = openEditor(place.current, {
-        text: source.text,
+        text,
         label: "Sweep file",
         schema: () => schema.current,
         onChange: setText,
@@ -159,11 +171,17 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
       gone = true;
       abort.abort();
       editor.current?.end();
+      editor.current = undefined;
     };
   }, []);
 
+  const isUnchecked = looked.error !== "";
   useEffect(() => {
-    if (extended === null && text !== kBlank) keep("sessionStorage", kDraft, text);
+    if (isLive && isUnchecked) setTries((before) => before + 1); // the server is there again
+  }, [isLive]);
+
+  useEffect(() => {
+    keepDraft(of, text === source.text ? null : text);
     setRefusal(undefined);
     setLooking(true);
     const abort = new AbortController();
@@ -180,8 +198,32 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
       window.clearTimeout(timer);
       abort.abort();
     };
-  }, [text]);
+  }, [text, tries]);
 
+  const replaceBy = (next: string, what: string): void => {
+    const before = text;
+    editor.current?.replace(next);
+    if (before === kBlank) return;
+    say({
+      about: "draft",
+      text: `${what} replaced what was written.`,
+      undo: {
+        label: "Undo",
+        run: async () => {
+          keepDraft(of, before);
+          editor.current?.replace(before);
+          return { about: "draft", text: "The text is as it was." };
+        },
+      },
+    });
+  };
+  const beginWith = async (name: string): Promise<void> => {
+    try {
+      replaceBy(await kExamples.find((one) => one.name === name)!.load(), `The example ${name}`);
+    } catch (error) {
+      say({ text: messageOf(error) }, true);
+    }
+  };
   const wrong = looked.problems.length > 0 || looked.error !== "";
   const ready = !wrong && !looking && !busy && (extended === null || looked.extension?.changed === true);
   submit.current = async () => {
@@ -195,14 +237,18 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
           priority: Number(priority) || 0,
           ...(owner ? { owner } : {}),
         });
-        keep("sessionStorage", kDraft, null);
+        keepDraft(of, null);
         navigate(sweepPath(done.sweep.name));
-        say({ text: submittedText(done) });
+        say({ text: submittedText(done), about: done.sweep.name });
       } else {
         const expected = looked.extension!.stored;
         const done = await act("ExtendSweep", { file, expected, ...(owner ? { by: owner } : {}) });
+        keepDraft(of, null);
         navigate(sweepPath(done.sweep.name));
-        say({ text: `Extended ${done.sweep.name}: ${plural(done.new_trials, "new trial")}.` });
+        say({
+          about: done.sweep.name,
+          text: `Extended ${done.sweep.name}: ${plural(done.new_trials, "new trial")}.`,
+        });
       }
     } catch (error) {
       setRefusal(asApiError(error));
@@ -217,7 +263,11 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
             Begin with
             <select
               value=""
-              onChange={({ currentTarget: { value } }) => value && navigate(`/submit?example=${value}`)}
+              onChange={({ currentTarget }) => {
+                const name = currentTarget.value;
+                currentTarget.value = "";
+                if (name) void beginWith(name);
+              }}
             >
               <option value="">an example…</option>
               {kExamples.map(({ name }) => (
@@ -231,6 +281,14 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
             <kbd>Ctrl</kbd> <kbd>Space</kbd> completes, <kbd>Ctrl</kbd> <kbd>Enter</kbd> submits.
           </span>
         </div>
+      )}
+      {draft !== null && draft === text && (
+        <p class="muted">
+          This was written here before and not {extended === null ? "submitted" : "stored"}.{" "}
+          <button type="button" onClick={() => replaceBy(source.text, beginning(of))}>
+            Discard it
+          </button>
+        </p>
       )}
       {broken && (
         <Notice kind="error" title="The editor could not be loaded">
@@ -270,11 +328,10 @@ function Workbench(props: { source: Source; extended: string | null; owner: stri
           )}
           {refusal && (
             <div class="action-error" role="alert">
-              {refusal.message}
-              {refusal.code === "ALREADY_EXISTS" && looked.plan && (
-                <p>
-                  <Link href={`${sweepPath(looked.plan.sweep)}`}>Show {looked.plan.sweep}</Link>
-                </p>
+              {refusal.code === "ALREADY_EXISTS" && looked.plan ? (
+                <Taken name={looked.plan.sweep} text={text} said={refusal.message} />
+              ) : (
+                refusal.message
               )}
             </div>
           )}
@@ -329,6 +386,44 @@ async function look(file: Source, extended: string | null, signal: AbortSignal):
   } catch (error) {
     return { ...kNothing, error: messageOf(error) };
   }
+}
+
+/** What "Discard it" goes back to. */
+const beginning = (of: string): string => (of === "" ? "An empty file" : "The stored file");
+
+/** A name that another sweep has: what can be done about it. `said`: the server's words, where a command stands for what is a button here. */
+function Taken({ name, text, said }: { name: string; text: string; said: string }) {
+  const caller = useCaller();
+  const mayGrow = said.includes("ablate extend") && caller?.may.includes("ExtendSweep");
+  const extend = new URLSearchParams({ extend: name }).toString();
+  return (
+    <>
+      The sweep <Link href={sweepPath(name)}>{name}</Link> already exists with different content: give this
+      one another name
+      {mayGrow ? (
+        <>
+          , or{" "}
+          <button
+            type="button"
+            onClick={() => {
+              keepDraft(extend, text);
+              navigate(`/submit?${extend}`);
+            }}
+          >
+            Extend {name}…
+          </button>
+        </>
+      ) : (
+        "."
+      )}
+      {said
+        .split("\n")
+        .slice(1)
+        .map((line) => (
+          <div key={line}>{line}</div>
+        ))}
+    </>
+  );
 }
 
 function ProblemLine({ problem, goTo }: { problem: Problem; goTo: () => void }) {

@@ -22,6 +22,7 @@ export const page: Page = {
   title: (run) => `Run ${run}`,
   under: "/sweeps",
   accepts: (run) => /^[1-9]\d*$/.test(run),
+  example: "/runs/17, with the run's number",
   View: ({ id }) => <RunPage run={Number(id)} />,
 };
 

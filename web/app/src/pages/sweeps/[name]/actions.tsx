@@ -86,6 +86,7 @@ export function SweepActions({ sweep }: { sweep: SweepSummary }) {
           run={async () => {
             await act("CancelSweep", { sweep: name });
             return {
+              about: name,
               text: `Cancelled ${name}.`,
               undo: { label: "Retry it", run: () => retry({ sweep: name }) },
             };
@@ -124,14 +125,18 @@ function Loss({ underWay, waiting }: { underWay: number; waiting: number }) {
 async function pause(sweep: string): Promise<Said> {
   const paused = await act("PauseSweep", { sweep });
   const running = paused.trials.running + paused.trials.leased;
-  if (running === 0) return { text: `Paused ${sweep}.`, undo: { label: "Resume", run: () => resume(sweep) } };
+  const about = sweep;
+  if (running === 0)
+    return { text: `Paused ${sweep}.`, about, undo: { label: "Resume", run: () => resume(sweep) } };
   return {
+    about,
     text: `Paused ${sweep}: ${plural(running, "running trial")} ${running === 1 ? "continues" : "continue"} to the end.`,
     undo: {
       label: running === 1 ? "Stop it too" : "Stop them too",
       run: async () => {
         await act("PauseSweep", { sweep, stop_running: true });
         return {
+          about,
           text: `Running trials of ${sweep} write a checkpoint and go back to the queue.`,
           undo: { label: "Resume", run: () => resume(sweep) },
         };
@@ -142,18 +147,19 @@ async function pause(sweep: string): Promise<Said> {
 
 async function resume(sweep: string): Promise<Said> {
   await act("ResumeSweep", { sweep });
-  return { text: `Resumed ${sweep}.`, undo: { label: "Pause again", run: () => pause(sweep) } };
+  return { text: `Resumed ${sweep}.`, about: sweep, undo: { label: "Pause again", run: () => pause(sweep) } };
 }
 
 async function archive(sweep: string, archived: boolean): Promise<Said> {
   await act("AnnotateSweep", { sweep, archived });
   return {
+    about: sweep,
     text: archived
       ? `Archived ${sweep}: lists leave it out; results and links stay.`
       : `${sweep} is in the lists again.`,
     undo: {
       label: archived ? "Unarchive" : "Archive again",
-      run: () => archive(sweep, !archived).then(({ text }) => ({ text })),
+      run: () => archive(sweep, !archived).then(({ text }) => ({ text, about: sweep })),
     },
   };
 }
@@ -162,6 +168,7 @@ type Retried = Parameters<typeof act<"RetrySweep">>[1];
 export async function retry(request: Retried): Promise<Said> {
   const { retried } = await act("RetrySweep", request);
   return {
+    ...(request.sweep && !request.row && { about: request.sweep }),
     text:
       retried === 0
         ? "Nothing requeued: no trial has failed, was cancelled or is held."
@@ -183,6 +190,7 @@ function StandingButton({ sweep }: { sweep: SweepSummary }) {
     const before = { priority: sweep.priority, weight: sweep.weight, max_running: sweep.max_running };
     const is = await act("AdjustSweep", { sweep: sweep.name, ...to });
     return {
+      about: is.name,
       text: `${is.name}: priority ${is.priority}, weight ${is.weight}, ${
         is.max_running === 0
           ? "no limit on running trials"
@@ -192,7 +200,7 @@ function StandingButton({ sweep }: { sweep: SweepSummary }) {
         label: "Undo",
         run: async () => {
           await act("AdjustSweep", { sweep: sweep.name, ...before });
-          return { text: `${is.name}: priority ${before.priority} again.` };
+          return { text: `${is.name}: priority ${before.priority} again.`, about: is.name };
         },
       },
     };
@@ -263,7 +271,10 @@ function TagsButton({ sweep }: { sweep: SweepSummary }) {
       add_tags: after.filter((tag) => !before.includes(tag)),
       remove_tags: before.filter((tag) => !after.includes(tag)),
     });
-    return { text: tags.length > 0 ? `${name}: tags ${tags.join(", ")}.` : `${name} has no tags.` };
+    return {
+      about: name,
+      text: tags.length > 0 ? `${name}: tags ${tags.join(", ")}.` : `${name} has no tags.`,
+    };
   };
   return (
     <AskingButton

@@ -31,11 +31,19 @@ function Rendered({ text }: { text: string }) {
   );
 }
 
-/** `notes`: as they are stored now; those that the dialog was opened with may be older by the time it is saved. */
+/**
+ * `notes`: as they are stored now; those that the dialog was opened with may be older by the time it is saved. What was written and not
+ * saved is there when the dialog is opened again.
+ */
 function EditNotes({ sweep, notes }: { sweep: string; notes: string }) {
   const [text, setText] = useState(notes);
   const [expected, setExpected] = useState(notes);
   const [preview, setPreview] = useState(false);
+  const isDraft = text !== expected;
+  const begin = (): void => {
+    setText(notes);
+    setExpected(notes);
+  };
   const save = async (): Promise<Said> => {
     try {
       await act("AnnotateSweep", { sweep, notes: text, expected_notes: expected });
@@ -46,13 +54,15 @@ function EditNotes({ sweep, notes }: { sweep: string; notes: string }) {
         "Somebody else has changed these notes meanwhile: the page behind this dialog shows them. Your text is still here; saving again replaces theirs.",
       );
     }
+    setExpected(text);
     return {
+      about: sweep,
       text: `Saved the notes of ${sweep}.`,
       undo: {
         label: "Undo",
         run: async () => {
           await act("AnnotateSweep", { sweep, notes: expected, expected_notes: text });
-          return { text: `The notes of ${sweep} are as they were.` };
+          return { text: `The notes of ${sweep} are as they were.`, about: sweep };
         },
       },
     };
@@ -65,8 +75,7 @@ function EditNotes({ sweep, notes }: { sweep: string; notes: string }) {
       verb="Save"
       wide
       onOpen={() => {
-        setText(notes);
-        setExpected(notes);
+        if (!isDraft) begin();
         setPreview(false);
       }}
       run={save}
@@ -89,6 +98,11 @@ function EditNotes({ sweep, notes }: { sweep: string; notes: string }) {
       <button type="button" class="quiet" aria-pressed={preview} onClick={() => setPreview(!preview)}>
         {preview ? "Back to the text" : "Preview"}
       </button>
+      {isDraft && (
+        <button type="button" class="quiet" onClick={begin}>
+          Discard changes
+        </button>
+      )}
     </AskingButton>
   );
 }
