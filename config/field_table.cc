@@ -42,10 +42,24 @@ std::string text_of(const std::vector<std::string>& choices) {
   return "one of the names that docs/config-reference.md lists";
 }
 
+/// Of many names some that begin as a text does that is near none of them, otherwise the first.
+std::string examples_of(const std::vector<std::string>& choices, std::string_view text) {
+  constexpr std::size_t kExamples = 3;
+  if (choices.size() <= kMostListed) return any_of(choices);
+  const std::string_view beginning = text.substr(0, text.find_first_of("-_"));
+  std::vector<std::string> some;
+  for (const bool alike : {true, false})
+    for (const std::string& choice : choices)
+      if (some.size() < kExamples && choice.starts_with(beginning) == alike) some.push_back(choice);
+  return fmt::format("{}, such as {}", text_of(choices), fmt::join(some, ", "));
+}
+
 Mismatch check_choice(const std::string& text, const std::vector<std::string>& choices) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  return {fmt::format("unknown value '{}'; expected {}", text, text_of(choices)),
-          nearest_name(text, choices)};
+  const std::string nearest = nearest_name(text, choices);
+  return {fmt::format("unknown value '{}'; expected {}", text,
+                      nearest.empty() ? examples_of(choices, text) : text_of(choices)),
+          nearest};
 }
 
 Mismatch check_text(Json& value, const Accepted& accepted) {

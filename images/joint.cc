@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "images/masks/moved.h"
+#include "images/masks/mask.h"
 #include "images/pillow_transform.h"
 #include "images/torchvision.h"
 

@@ -11,7 +11,7 @@ namespace abl::images {
 void flip(Annotated& picture);
 
 /// To another size: the image as Pillow's bilinear `resize` (antialiased), masks and labels by the nearest
-/// pixel (masks/moved.h), boxes and areas in proportion. `width`, `height`: at least 1.
+/// pixel (masks/mask.h), boxes and areas in proportion. `width`, `height`: at least 1.
 Annotated resized(const Annotated& picture, int width, int height);
 
 /// The part of `region`, which may reach outside: there the image has `fill`, and pixels have no label.

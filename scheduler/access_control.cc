@@ -67,6 +67,13 @@ std::string_view authorization_in(const std::multimap<grpc::string_ref, grpc::st
   return found == metadata.end() ? std::string_view{} : view(found->second);
 }
 
+/// Whether a request only asks what would change.
+bool is_dry_run(const google::protobuf::Message& request) {
+  const auto* field = request.GetDescriptor()->FindFieldByName("dry_run");
+  return field && field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_BOOL &&
+         request.GetReflection()->GetBool(request, field);
+}
+
 /// What a request is about: the sweep, worker, token or file that it names.
 std::string target_of(const google::protobuf::Message& request) {
   const auto* descriptor = request.GetDescriptor();
@@ -196,11 +203,15 @@ class AccessControl::Notes final : public grpc::experimental::ServerInterceptorF
         if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) begin();
         if (rule_ && rule_->changes &&
             methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE))
-          if (const void* message = methods->GetRecvMessage())
-            target_ = target_of(*static_cast<const google::protobuf::Message*>(message));
+          if (const void* message = methods->GetRecvMessage()) {
+            const auto& request = *static_cast<const google::protobuf::Message*>(message);
+            target_ = target_of(request);
+            changes_ = !is_dry_run(request);
+          }
         if (rule_ && rule_->changes &&
             methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS))
-          control_.note(caller_, method_, target_, methods->GetSendStatus());
+          if (const auto outcome = methods->GetSendStatus(); changes_ || !outcome.ok())
+            control_.note(caller_, method_, target_, outcome);
       } catch (const std::exception& error) {
         log_error("{} is not written down: {}", method_, error.what());
       }
@@ -223,6 +234,7 @@ class AccessControl::Notes final : public grpc::experimental::ServerInterceptorF
     const std::string method_;
     const std::optional<MethodRule> rule_;
     Caller caller_;
+    bool changes_ = true;
     std::string target_;
   };
 

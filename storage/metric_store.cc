@@ -15,7 +15,6 @@
 #include "storage/point_limit.h"
 #include "storage/stored_number.h"
 #include "storage/stored_word.h"
-#include "storage/thinning.h"
 
 namespace abl::storage {
 namespace {

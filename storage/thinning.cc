@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/thinning.h"
-
-#include <algorithm>
 #include <utility>
+
+#include "storage/buckets.h"
 
 namespace abl::storage {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `table:` of a sweep file: its columns, and what it is compared with.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -15,6 +16,21 @@
 
 namespace abl::sweeps {
 namespace {
+
+/// "; expected 'a' or 'b'" of a few rows; of many those that have the name as a part of theirs.
+std::string rows_like(const std::string& name, const std::vector<DraftRow>& rows) {
+  constexpr std::size_t kFew = 8, kExamples = 3;
+  std::vector<std::string> all, alike;
+  for (const DraftRow& row : rows) {
+    if (row.id.empty() || row.id.starts_with(',')) continue;  // which is an error of its own
+    all.push_back(fmt::format("'{}'", row.id));
+    if (alike.size() < kExamples && row.id.find(name) != std::string::npos) alike.push_back(all.back());
+  }
+  if (all.empty()) return {};
+  if (all.size() <= kFew) return fmt::format("; expected {}", fmt::join(all, ", "));
+  return alike.empty() ? fmt::format("; there are {} rows, such as {}", all.size(), all.front())
+                       : fmt::format("; rows with it are {}, for example", fmt::join(alike, " and "));
+}
 
 using protocol::Better;
 using protocol::Take;
@@ -200,8 +216,12 @@ void set_baselines(const TableSpec& table, const std::vector<DraftRow>& drafts, 
     if (!row.written.empty()) names.push_back(row.written);
   }
   const auto expect_row = [&](const std::string& name, Place place, const std::string& field) {
-    if (!name.empty() && std::ranges::find(names, name) == names.end())
-      problems.add(place, field, fmt::format("unknown row '{}'", name), nearest_name(name, names));
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) {
+      const std::string nearest = nearest_name(name, names);
+      problems.add(place, field,
+                   fmt::format("unknown row '{}'{}", name, nearest.empty() ? rows_like(name, drafts) : ""),
+                   nearest);
+    }
   };
   expect_row(table.baseline, baseline->place, "table.baseline");
   for (const Node::Entry& entry : baseline->entries) {

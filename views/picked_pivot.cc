@@ -153,7 +153,7 @@ void pivoted_by(storage::Database& db, v1::Table& table, const std::vector<std::
     if (is_pivoted(column)) pivot.add_columns(column.name());
   if (!was_pivoted && !table.baseline().empty())
     table.add_notes(fmt::format(
-        "pivoted by {}: each cell is compared with {}, whatever the level of that", pivot.by(),
+        "pivoted by {}: each cell is compared with {}, also where that stands in another column", pivot.by(),
         table.baselines().empty() ? "row " + table.baseline() : "the baseline of its row's group"));
   pivoted(table, layout.levels, memo, message);
 }

@@ -20,7 +20,7 @@
 #include "models/backbones/model_options.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/gpu.h"
-#include "worker/trainer/tasks/classify/work.h"
+#include "worker/trainer/tasks/classify/loss.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/learner.h"
 

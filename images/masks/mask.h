@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "images/box.h"
+#include "images/image.h"
 
 namespace abl::images {
 
@@ -56,6 +57,14 @@ Mask filled_mask(int width, int height, int left, int top, int right, int bottom
 std::uint64_t area(const Mask& mask);
 /// The smallest box around the pixels that are set; of none {0, 0, 0, 0}.
 Box bounds(const Mask& mask);
+
+/// Left becomes right.
+Mask flipped(const Mask& mask);
+/// The part of `region`, which may reach outside: nothing is set there.
+Mask cropped(const Mask& mask, const Rectangle& region);
+/// To another size, without values in between: pixel (x, y) is the old one at (⌊x·old/new⌋, ⌊y·old/new⌋), as
+/// PyTorch's and OpenCV's "nearest" take it, in whole numbers. The sides of both: at least 1.
+Mask resized(const Mask& mask, int width, int height);
 
 /// Calls `piece(column, top, bottom)` for every stretch top … bottom-1 of a column that is set, in order.
 template <class Piece>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "images/masks/moved.h"
+#include "images/masks/mask.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "images/masks/coded.h"
-#include "images/masks/moved.h"
+#include "images/masks/mask.h"
 #include "images/masks/overlap.h"
 #include "images/masks/polygons.h"
 #include "images/random.h"

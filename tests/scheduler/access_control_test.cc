@@ -524,6 +524,31 @@ TEST_F(AccessControlTest, ARevokedTokenIsRefusedFromThenOnAndAfterARestart) {
   EXPECT_EQ(list(channel(token.text())).error_message(), "this token is revoked");
 }
 
+TEST_F(AccessControlTest, WhatOnlyAsksWhatWouldChangeIsNotWrittenDown) {
+  const std::shared_ptr<Sweeps::Stub> sweeps = Sweeps::NewStub(owner);
+  SubmitRequest submit;
+  *submit.mutable_file() = file_of("study");
+  SubmitResponse submitted;
+  ASSERT_TRUE(call(sweeps, &Sweeps::Stub::Submit, submit, &submitted).ok());
+  ExtendSweepRequest extend;
+  std::string longer = kSweep;
+  longer.replace(longer.find("[0]"), 3, "[0, 1]");
+  *extend.mutable_file() = file_of("study", longer);
+  extend.set_dry_run(true);
+  ExtendSweepResponse extended;
+  ASSERT_TRUE(call(sweeps, &Sweeps::Stub::ExtendSweep, extend, &extended).ok());
+  extend.set_dry_run(false);
+  ASSERT_TRUE(call(sweeps, &Sweeps::Stub::ExtendSweep, extend, &extended).ok());
+  std::vector<std::string> lines;
+  for (int look = 0; look < 1000 && lines.size() < 2; ++look) {  // a line is stored after its call has ended
+    ListAuditResponse response;
+    ASSERT_TRUE(call(access_of(owner), &Access::Stub::ListAudit, ListAuditRequest{}, &response).ok());
+    lines.clear();
+    for (const auto& line : response.lines()) lines.push_back(line.what());
+  }
+  EXPECT_THAT(lines, testing::UnorderedElementsAre("Submit", "ExtendSweep"));
+}
+
 TEST_F(AccessControlTest, ChangesAndRefusalsAreWrittenDown) {
   const access::Token sue = made(TOKEN_ROLE_SUBMITTER, "sue"), vic = made(TOKEN_ROLE_VIEWER, "vic");
   cancel(channel(sue.text()), "study");

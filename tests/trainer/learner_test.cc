@@ -7,7 +7,7 @@
 
 #include "config/document/trial_document.h"
 #include "models/backbones/model_options.h"
-#include "worker/trainer/tasks/classify/work.h"
+#include "worker/trainer/tasks/classify/loss.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {

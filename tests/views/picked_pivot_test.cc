@@ -83,9 +83,9 @@ TEST_F(PickedPivotTest, ALayoutChangesNoComparison) {
   EXPECT_EQ(table.rows(0).cells(1).difference(), "+10.00");
   EXPECT_FALSE(table.rows(0).cells(0).has_difference()) << "the baseline itself";
   for (const auto& line : table.rows()) EXPECT_FALSE(is_baseline(table, line)) << line.id();
-  EXPECT_EQ(
-      table.notes().Get(table.notes_size() - 1),
-      "pivoted by layout: each cell is compared with row groups=1,layout=block, whatever the level of that");
+  EXPECT_EQ(table.notes().Get(table.notes_size() - 1),
+            "pivoted by layout: each cell is compared with row groups=1,layout=block, also where that stands "
+            "in another column");
 }
 
 TEST_F(PickedPivotTest, TheBestIsOfEachColumn) {

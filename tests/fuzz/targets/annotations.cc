@@ -7,7 +7,7 @@
 #include "data/annotated/truths.h"
 #include "images/label_file.h"
 #include "images/masks/coded.h"
-#include "images/masks/moved.h"
+#include "images/masks/mask.h"
 #include "images/masks/overlap.h"
 #include "images/masks/polygons.h"
 #include "tests/fuzz/target.h"

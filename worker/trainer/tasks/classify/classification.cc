@@ -14,7 +14,6 @@
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/tasks/classify/evaluation.h"
-#include "worker/trainer/tasks/classify/work.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::tasks {

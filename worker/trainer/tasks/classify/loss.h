@@ -6,6 +6,7 @@
 #include "config/trial_config.h"
 #include "images/timm_mixing.h"
 #include "models/backbones/classifier.h"
+#include "worker/trainer/tasks/task.h"
 
 namespace abl::tasks {
 
@@ -40,5 +41,9 @@ images::Mix draw_mix_of(const config::RecipeConfig& recipe, int image_size, imag
 /// to be mixed has no share of the other label: all steps of a recipe do the same.
 /// Shape: images [B, 3, S, S], changed in place.
 void mix_batch(const images::Mix& mix, torch::Tensor& images, Targets& targets);
+
+/// To recognise images [B, 3, S, S], normalised, on the device.
+Work work_of(models::Classifier& model, const torch::Tensor& images, const Targets& targets,
+             const config::RecipeConfig& recipe);
 
 }  // namespace abl::tasks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/tasks/classify/work.h"
+#include "worker/trainer/tasks/classify/loss.h"
 
 #include <torch/utils.h>
 

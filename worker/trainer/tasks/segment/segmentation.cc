@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/dense/segmentation/inference.h"
+#include "models/dense/segmentation/pixel_loss.h"
 #include "protocol/metrics.h"
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/tasks/model_factory.h"
