@@ -90,13 +90,17 @@ std::string p_text(const ComparedMetric& metric) {
 
 enum Rank { kVerdict = 1, kEffect, kInterval };
 
-printing::Grid metric_grid(const char* first) {
+bool is_corrected(const ComparedMetric& metric) {
+  return metric.has_p_corrected() && metric.p_corrected() != metric.p();
+}
+
+printing::Grid metric_grid(const char* first, bool corrected) {
   return printing::Grid{{{first},
                          {"A", true},
                          {"B", true},
                          {"B − A", true},
                          {.heading = "95 % interval", .rank = kInterval},
-                         {"p", true},
+                         {corrected ? "corrected p" : "p", true},
                          {.heading = "g", .right_aligned = true, .rank = kEffect},
                          {.heading = "", .least = kLeastOfAText, .rank = kVerdict}}};
 }
@@ -171,7 +175,7 @@ std::string curves_text(const CompareResponse& compared, bool with_points, const
 
 std::string values_text(const CompareResponse& compared, const Terminal& terminal) {
   if (compared.metrics().empty()) return "\nneither side reported a metric\n";
-  printing::Grid grid = metric_grid("metric");
+  printing::Grid grid = metric_grid("metric", std::ranges::any_of(compared.metrics(), is_corrected));
   for (const auto& metric : compared.metrics()) add(grid, name_of(metric), metric);
   return grid_text(std::move(grid), terminal);
 }
@@ -181,7 +185,8 @@ std::string rows_text(const CompareResponse& compared, const Terminal& terminal)
   if (compared.rows().empty()) return "\nno row is in both\n";
   for (int column = 0; column < compared.rows(0).metrics_size(); ++column) {
     text += fmt::format("\n{}", terminal.paint(Style::kBold, name_of(compared.rows(0).metrics(column))));
-    printing::Grid grid = metric_grid("row");
+    const auto corrected = [&](const ComparedRow& row) { return is_corrected(row.metrics(column)); };
+    printing::Grid grid = metric_grid("row", std::ranges::any_of(compared.rows(), corrected));
     for (const auto& row : compared.rows()) add(grid, row.id(), row.metrics(column));
     text += grid_text(std::move(grid), terminal);
   }

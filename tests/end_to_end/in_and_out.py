@@ -63,7 +63,7 @@ def look_at_comparisons(fleet):
     expect([(each["step"], each["higher"]) for each in crossing] == [(34, "a")], f"where the curves cross is said: {crossing}")
     expect(fleet.json("compare", "study/base", "study/fast.2", "--curves", "--store", fleet.store) == rows, "a results file says the same")
     text = fleet.ablate("compare", "study/base", "study/fast.2").stdout
-    expect("A is better" in text and "they cross at step 34 (A higher from there)" in text, "and so does the text")
+    expect("corrected p" in text and "A is better" in text and "they cross at step 34 (A higher from there)" in text, "and so does the text")
     same = fleet.json("compare", "study", "study")
     expect(same["common"] == 3 and not same["settings"] and same["rows"][0]["metrics"][0]["why"] == "the same runs on both sides",
            "a sweep is the same as itself")

@@ -103,9 +103,11 @@ describe("charts", { skip: missing() }, () => {
       await page.waitForURL(/chart-log=x/);
     }));
 
-  test("a heat map averages over other settings only when told to, and says over how many rows", () =>
+  test("a heat map averages over other settings, and says over how many rows, or leaves them to be brushed", () =>
     onFactors("chart=heat&chart-across=factor.depth&chart-down=factor.lr", async (page) => {
       const heat = charts(page).locator("table.heat");
+      await charts(page).getByText("Each cell is the mean of 3 to 4 rows, averaged over kernel, share.").waitFor();
+      await charts(page).getByRole("checkbox", { name: "Average over other settings" }).uncheck();
       await charts(page).getByText("Some cells have several rows.").waitFor();
       assert.equal(await heat.getByRole("button", { name: /4 rows$/ }).count(), 8);
       await charts(page).getByRole("link", { name: "Average over the other settings" }).click();
@@ -115,7 +117,7 @@ describe("charts", { skip: missing() }, () => {
       const mean = own.reduce((sum, { cells }) => sum + cells[0].mean, 0) / own.length;
       assert.equal(
         await cell.getAttribute("aria-label"),
-        `depth 8, lr 0.001: ${mean.toFixed(2)}, mean of 4 rows`,
+        `depth 8, lr 0.001: ${mean.toFixed(2)} n 4, mean of 4 rows`,
       );
       await heat.getByText("1 diverged").waitFor();
       await charts(page).getByText("Hatched: 1 with a row that diverged or is NaN.").waitFor();

@@ -599,8 +599,13 @@ describe("a dashboard beside a writer", { skip: missing() }, () => {
     await page.getByRole("link", { name: "msf-sharing" }).waitFor();
     await dashboard.tell("submit later");
     await page.getByRole("link", { name: "later" }).waitFor();
+    await page.route("**/api/v1/sweeps?*", (route) => route.abort());
+    await dashboard.tell("submit unread");
+    await page.getByText("Sweeps could not be read").waitFor();
     await dashboard.stop();
     await page.getByText(/No connection to the server since/).waitFor();
+    await page.locator(".banner").getByText("ablate up").waitFor();
+    assert.equal(await page.locator(".notice-error").count(), 0, "the bar says it, above what was known");
     assert.equal(
       await page.getByRole("link", { name: "msf-sharing" }).count(),
       1,

@@ -22,6 +22,9 @@ describe("the pages of decisions", { skip: missing() }, () => {
       await section(page, "Waiting").getByText(waiting[0].reason).first().waitFor();
       const failed = section(page, /Failed since/);
       await failed.getByText("exit code 1: data.name: the folder has no class folders").waitFor();
+      await page.keyboard.press("j");
+      const opened = () => page.evaluate(() => document.activeElement.closest("main tr")?.querySelector("a") === document.activeElement);
+      assert.ok(await opened(), "the keys go through its tables");
       await failed.getByRole("button", { name: "Mark as seen" }).click();
       await failed.getByText("Nothing.").waitFor();
       await page.reload();
@@ -122,6 +125,14 @@ describe("the pages of decisions", { skip: missing() }, () => {
       },
       { expected: kRefused },
     );
+  });
+
+  test("of sweeps without a common row nothing is said of rows in both", async () => {
+    await dashboard.tell("factors study");
+    await on("/compare?a=msf-sharing&b=study", async (page) => {
+      await page.getByText("The sweeps have no rows in common.").waitFor();
+      assert.equal(await page.getByText("Rows in both have the same configuration").count(), 0);
+    });
   });
 
   test("of two sweeps the mean curves of the best rows are there, and those of others on demand", async () => {
@@ -236,6 +247,9 @@ describe("the pages of decisions", { skip: missing() }, () => {
         await page.goto(dashboard.at("/tabels").href);
         await page.getByText("Did you mean").getByRole("link", { name: "/tables" }).click();
         await heading(page, "Tables of the papers");
+        await page.goto(dashboard.at("/runs/abc").href);
+        await page.getByText("Expected /runs/17, with the run's number.").waitFor();
+        assert.equal(await page.getByText("Did you mean").count(), 0, "not the address that it is");
       },
       { expected: kRefused },
     ));

@@ -19,7 +19,7 @@ describe("a pivot that is picked", { skip: missing() }, () => {
     (await page.locator("table.ablation thead tr").first().locator("th").allInnerTexts()).map((text) => text.replace(/\s*[▾▴]/, "").trim());
   const menu = (page) => page.locator("summary", { hasText: "Pivot" });
   const printed = (...flags) => execFileSync(kAblate, ["table", "study", ...flags, "--store", dashboard.store], { encoding: "utf8" });
-  const kByKernel = ["Row", "dot: top-1 (%)", "gaussian: top-1 (%)", "Runs by seed"];
+  const kByKernel = ["Row", "kernel=dot: top-1 (%)", "kernel=gaussian: top-1 (%)", "Runs by seed"];
 
   test("a factor goes to the columns and back, and Back undoes it", () =>
     on("/sweeps/study?sort=-acc", async (page) => {
@@ -56,7 +56,11 @@ describe("a pivot that is picked", { skip: missing() }, () => {
       assert.match(texts[2], /^\+4\.00/, "of dot");
       assert.match(texts[3], /^76\.05/);
       assert.match(texts[5], /^\+16\.00/, "from kernel=dot,groups=1 as well, not from the line above");
-      assert.equal(await page.locator(".tag", { hasText: "baseline" }).count(), 0, "no line is it");
+      assert.equal(await page.locator("th .tag", { hasText: "baseline" }).count(), 0, "no line is it");
+      const baseline = page.locator("table.ablation td.baseline");
+      assert.equal(await baseline.count(), 1, "a cell is");
+      assert.match(await baseline.innerText(), /^baseline\s+60\.05/);
+      assert.deepEqual(await page.locator("table.ablation tbody tr").first().locator(".run-level").allInnerTexts(), ["kernel=dot", "kernel=gaussian"]);
       await page.locator("ul.notes", { hasText: "pivoted by kernel: each cell is compared with row kernel=dot,groups=1" }).waitFor();
       assert.match(
         await page.locator("table.ablation tbody tr", { hasText: "groups=4" }).locator("td").nth(3).innerText(),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { missing, settles, useDashboard } from "./fixture.mjs";
+import { missing, picture, settles, useDashboard } from "./fixture.mjs";
 
 const kScreenshots = process.env.SCREENSHOTS;
 const kAblate = process.env.ABLATE;
@@ -80,6 +80,33 @@ describe("the ablation table", { skip: missing() }, () => {
       clipboard,
     ),
   );
+
+  test("on a phone the menus stay on the screen, and so does the list of sweeps", async () => {
+    const viewport = { width: 390, height: 800 };
+    const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+    await on(
+      "/sweeps/msf-sharing",
+      async (page) => {
+        for (const name of ["Columns", "Pivot", "Copy table"]) {
+          await page.locator(".table-controls summary", { hasText: name }).click();
+          const box = await page.locator(".menu[open] .menu-panel").boundingBox();
+          assert.ok(box.x >= 0 && box.x + box.width <= viewport.width, `${name}: ${JSON.stringify(box)}`);
+          await picture(page, `menu-390-${name.toLowerCase().replace(" ", "-")}`);
+        }
+        assert.ok(await fits(page));
+      },
+      { viewport },
+    );
+    await on(
+      "/sweeps",
+      async (page) => {
+        await page.getByRole("group", { name: "Common queries" }).waitFor();
+        await picture(page, "sweeps-390");
+        assert.ok(await fits(page));
+      },
+      { viewport, shown: "main tbody tr" },
+    );
+  });
 
   test("rows that a brush keeps are copied alone", () =>
     on(

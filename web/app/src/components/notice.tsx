@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api";
+import { useLiveState } from "../live/live";
 import type { Resource } from "../resource";
 
 /** A page or panel with nothing to show yet says so, and what to do about it. */
@@ -21,7 +22,10 @@ export function ErrorNotice({ error, what }: { error: ApiError; what: string }) 
   );
 }
 
-/** The states that every resource has: loading, failed, failed with older data still there, and there. */
+/**
+ * The states that every resource has: loading, failed, failed with older data still there, and there. That the server is away the bar
+ * says: above data that are still there nothing is added.
+ */
 export function Loaded<T>(props: {
   of: Resource<T>;
   what: string;
@@ -29,9 +33,10 @@ export function Loaded<T>(props: {
   children: (data: T) => ComponentChildren;
 }) {
   const { data, error } = props.of;
+  const isAway = useLiveState().kind === "lost" && error?.code === "UNAVAILABLE";
   return (
     <>
-      {error && <ErrorNotice error={error} what={props.what} />}
+      {error && !(isAway && data !== undefined) && <ErrorNotice error={error} what={props.what} />}
       {data !== undefined && props.children(data)}
       {data === undefined && !error && (
         <div class="skeleton" role="status" aria-label={`Loading ${props.what.toLowerCase()}`}>

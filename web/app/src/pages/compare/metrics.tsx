@@ -6,8 +6,9 @@ import { plain, withMinus } from "../../format";
 import { Link, withQuery } from "../../router";
 import type { Cell, ComparedMetric } from "../../generated/ablate";
 
-/** The heads of what `MetricCells` fills. */
-export function MetricHeads() {
+/** The heads of what `MetricCells` fills for these metrics. */
+export function MetricHeads({ of }: { of: ComparedMetric[] }) {
+  const isCorrected = of.some(({ p, p_corrected }) => p !== p_corrected);
   return (
     <>
       <ColumnHead num>A</ColumnHead>
@@ -16,7 +17,7 @@ export function MetricHeads() {
       <ColumnHead num>n</ColumnHead>
       <ColumnHead num>B − A</ColumnHead>
       <ColumnHead num>95 % interval</ColumnHead>
-      <ColumnHead num>p</ColumnHead>
+      <ColumnHead num>{isCorrected ? "corrected p" : "p"}</ColumnHead>
       <ColumnHead>Verdict</ColumnHead>
     </>
   );
@@ -110,7 +111,7 @@ export function MetricTable({ metrics, only }: { metrics: ComparedMetric[]; only
         head={
           <>
             <ColumnHead>Metric</ColumnHead>
-            <MetricHeads />
+            <MetricHeads of={metrics} />
             <ColumnHead num>Effect g</ColumnHead>
           </>
         }

@@ -36,7 +36,7 @@ export function SweepRows({
           head={
             <>
               <ColumnHead>Row</ColumnHead>
-              <MetricHeads />
+              <MetricHeads of={rows.map((row) => row.metrics[i]!)} />
             </>
           }
         >

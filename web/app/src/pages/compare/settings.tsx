@@ -8,6 +8,7 @@ export function Settings({ compared }: { compared: CompareResponse }) {
   const ofRows = compared.rows.flatMap((row) =>
     row.settings.map((setting) => ({ ...setting, key: `${row.id}: ${setting.key}` })),
   );
+  if (areSweeps && compared.common === 0) return null;
   return (
     <section aria-labelledby="settings">
       <h2 id="settings">Configuration</h2>

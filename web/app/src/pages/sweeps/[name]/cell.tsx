@@ -46,7 +46,7 @@ export function CellSection(props: {
 
 function Why({ why }: { why: WhyResponse }) {
   return (
-    <ScrollPanel>
+    <ScrollPanel class="cell-panel">
       <p>
         <strong>{why.cell.text || "–"}</strong>
         {why.how && ` ${why.how}`}

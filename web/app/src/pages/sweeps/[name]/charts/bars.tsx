@@ -241,7 +241,7 @@ function Bar({ frame, of, row, index, scale, start, base, paper, low, high, chos
           )}
         </svg>
       </td>
-      <td class="num bars-value">
+      <td class={`num bars-value ${why ? "bars-none" : ""}`}>
         {why ? (
           <span class={frame.isBroken(of, row) ? "bad" : "muted"} title={why}>
             {why}

@@ -77,7 +77,7 @@ export function chartChoice(query: URLSearchParams, frame: Frame): ChartChoice {
     logX: logs.includes("x"),
     logY: logs.includes("y"),
     zero: query.get("chart-zero") === "1",
-    average: query.get("chart-mean") === "1",
+    average: query.get("chart-mean") !== "0",
     asTable: query.get("chart-as") === "table",
     chosen: idsOf(query.get("chosen")),
   };

@@ -21,7 +21,7 @@ export interface Heat {
   high: number;
   /** What is said of the means below the chart. */
   notes: string[];
-  /** Cells have several rows, and it was not said that these are to be averaged. */
+  /** Cells have several rows, and these are not to be averaged. */
   asks: boolean;
   /** Why there is no heat map, or empty. */
   why: string;

@@ -58,7 +58,7 @@ export function HeatMap({ frame, of, across, down, choice, brushes }: Props) {
       {heat.asks && (
         <Notice kind="empty" title="Some cells have several rows.">
           <p>They differ in other settings. Brush these in the parallel axes, or</p>
-          <Link class="button" href={withQuery({ "chart-mean": "1" })}>
+          <Link class="button" href={withQuery({ "chart-mean": null })}>
             Average over the other settings
           </Link>
         </Notice>
@@ -137,6 +137,7 @@ function Cell({ frame, of, cell, color, words, pressed, onPress }: CellProps) {
   const text = mean === undefined ? cell.none : frame.text(of, mean);
   const means = mean !== undefined && cell.rows.length > 1 ? `mean of ${plural(cell.n, "row")}` : "";
   const part = cell.n < cell.rows.length && mean !== undefined;
+  const seen = part ? `${text}*` : text; // its name has it as it is seen
   if (cell.rows.length === 0)
     return (
       <td class="heat-none">
@@ -149,7 +150,7 @@ function Cell({ frame, of, cell, color, words, pressed, onPress }: CellProps) {
         type="button"
         class="num"
         aria-pressed={pressed}
-        aria-label={`${words}: ${text}${means && `, ${means}`}${part ? ` of ${cell.rows.length}` : ""}`}
+        aria-label={`${words}: ${seen}${means && ` n ${cell.n}, ${means}`}${part ? ` of ${cell.rows.length}` : ""}`}
         title={[words, means && `${means}${part ? ` of ${cell.rows.length}` : ""}`]
           .filter(Boolean)
           .join("\n")}
@@ -159,9 +160,7 @@ function Cell({ frame, of, cell, color, words, pressed, onPress }: CellProps) {
         onBlur={() => lit.set([])}
         onClick={onPress}
       >
-        {text}
-        {part && "*"}
-        {means && <small>n {cell.n}</small>}
+        {seen} {means && <small>n {cell.n}</small>}
       </button>
     </td>
   );

@@ -213,7 +213,7 @@ function Controls({ frame, view }: { frame: Frame; view: ChartChoice }) {
           <Check
             label="Average over other settings"
             on={view.average}
-            changes={{ "chart-mean": view.average ? null : "1" }}
+            changes={{ "chart-mean": view.average ? "0" : null }}
           />
         </>
       )}

@@ -11,7 +11,7 @@ import { useLit } from "../charts/lit";
 import { Analyses } from "./analyses";
 import { Cells } from "./cells";
 import type { Choice, Line } from "./choice";
-import { compares, type Parts } from "./columns";
+import { compares, levelsOf, type Parts } from "./columns";
 import { Head, type RunsShown } from "./head";
 import { RunCounts, rowsOf, Runs } from "./runs";
 
@@ -27,6 +27,8 @@ interface Props {
   /** Of rows whose curves are drawn. */
   looks: ReadonlyMap<string, Look>;
   selected: string | null;
+  /** Where a reader picked a pivot: the row that all are compared with, a cell of some line; otherwise empty. */
+  marked: string;
   /** Rows that are pointed out in a chart. */
   chosen: ReadonlySet<string>;
   /** Where the part of the page begins that has a row's curves and trials (`?first=`). */
@@ -234,7 +236,7 @@ function ValueRow(props: LineProps & { row: TableRow }) {
     >
       <th scope="row">
         <RowName table={table} href={withQuery({ ...others, ...(first !== undefined && { first }) })}>
-          {look ? <Swatch look={look} /> : <span class="swatch-none" />}
+          {look ? <Swatch look={look} /> : !table.pivoted && <span class="swatch-none" />}
           {!sameName(row.id, row.label) && (
             <span class="row-id name" title={row.id}>
               {row.id}
@@ -259,6 +261,7 @@ function ValueRow(props: LineProps & { row: TableRow }) {
           cell={row.cells[place]!}
           row={row}
           baseline={isBaseline ? undefined : baseline?.cells[place]}
+          isMarked={props.marked !== "" && row.cells[place]!.row === props.marked}
           parts={choice.parts}
           table={table}
           first={first}
@@ -269,11 +272,21 @@ function ValueRow(props: LineProps & { row: TableRow }) {
           {runs === "counted" ? (
             <RunCounts row={row.id} first={first} trials={ofRow} />
           ) : (
-            <Runs trials={ofRow} />
+            <Runs trials={ofRow} levels={levelsOfRows(table, row)} />
           )}
         </td>
       )}
     </tr>
+  );
+}
+
+/** Of the rows that a line of a pivoted table is made of, the level of each. */
+function levelsOfRows(table: Table, line: TableRow): Map<string, string> {
+  return new Map(
+    line.cells.flatMap((cell, i) => {
+      const level = levelsOf(table.columns[i]!, table.pivot);
+      return table.pivoted && level ? [[cell.row, level]] : [];
+    }),
   );
 }
 

@@ -7,7 +7,7 @@ import { headingOf } from "./columns";
 export function Analyses({ table }: { table: Table }) {
   const number = (value: Cell["mean"], digits: number) =>
     typeof value === "number" ? fixed(value, digits) : "–";
-  const headings = new Map(table.columns.map((column) => [column.name, headingOf(column)]));
+  const headings = new Map(table.columns.map((column) => [column.name, headingOf(column, table.pivot)]));
   return (
     <>
       {table.paper_agreement.length > 0 && (
@@ -28,7 +28,7 @@ export function Analyses({ table }: { table: Table }) {
         .filter((said) => said.effects.length > 0)
         .map((said) => (
           <details key={said.column}>
-            <summary>{headings.get(said.column)}: analysis of variance</summary>
+            <summary>{headings.get(said.column)}: analysis of variance of all rows</summary>
             <table>
               <thead>
                 <tr>

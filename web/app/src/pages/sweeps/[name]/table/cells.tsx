@@ -10,6 +10,8 @@ interface CellsProps {
   cell: Cell;
   row: TableRow;
   baseline: Cell | undefined;
+  /** It is the baseline's own cell, of a line that is not the baseline's as a whole. */
+  isMarked: boolean;
   parts: Parts;
   table: Table;
   /** Where the part of the page begins that has this row's curves and trials; undefined: where it does now. */
@@ -17,7 +19,7 @@ interface CellsProps {
 }
 
 /** What a row has under one column: its value, and each part of it that is shown. */
-export function Cells({ column, cell, row, baseline, parts, table, first }: CellsProps) {
+export function Cells({ column, cell, row, baseline, isMarked, parts, table, first }: CellsProps) {
   if (column.kind === "KIND_SETTING")
     return (
       <td class="group" title={cell.missing}>
@@ -32,7 +34,8 @@ export function Cells({ column, cell, row, baseline, parts, table, first }: Cell
     );
   return (
     <>
-      <td class={`num group ${place(cell)}`}>
+      <td class={`num group ${place(cell)} ${isMarked ? "baseline" : ""}`}>
+        {isMarked && <span class="tag">baseline</span>}{" "}
         <Value column={column} cell={cell} row={row} first={first} sd={parts.has("sd")} />
       </td>
       {partsOf(column, table, parts).map((part) => (

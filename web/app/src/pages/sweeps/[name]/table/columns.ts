@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Cell, Column, Table } from "../../../../generated/ablate";
+import type { Cell, Column, Pivot, Table } from "../../../../generated/ablate";
 
 /** What a column of a metric may show beside its mean, in this order. */
 export const kParts = ["sd", "n", "delta", "paper", "interval"] as const;
@@ -31,9 +31,17 @@ export function partsOf(column: Column, table: Table, parts: Parts): Part[] {
   return order.filter((part) => there[part] && parts.has(part));
 }
 
-export function headingOf(column: Column): string {
+export function headingOf(column: Column, pivot?: Pivot): string {
   const heading = column.unit ? `${column.heading} (${column.unit})` : column.heading;
-  return column.level ? `${column.level}: ${heading}` : heading;
+  return column.level ? `${levelsOf(column, pivot)}: ${heading}` : heading;
+}
+
+/** "kernel=dot, groups=2": the levels that a column of a pivoted table is of, with their factors; empty: it is of all. */
+export function levelsOf({ level }: Column, pivot: Pivot | undefined): string {
+  const factors = (pivot?.by ?? "").split(", ").map((key) => key.split(".").at(-1));
+  const levels = level.split(", ");
+  if (level === "" || factors[0] === "" || factors.length !== levels.length) return level; // a level may have a comma
+  return levels.map((one, i) => `${factors[i]}=${one}`).join(", ");
 }
 
 export function numeric(cell: Cell | undefined): number | undefined {

@@ -27,14 +27,15 @@ export function Head({ table, columns, parts, order, runs }: Props) {
           Row
         </SortHead>
         {columns.map((column, i) => {
-          const title = headingOf(column);
+          const title = headingOf(column, table.pivot);
+          const level = column.level ? "level-head" : "";
           return spans[i] === 1 ? (
             <SortHead
               key={column.name}
               order={order}
               column={column.name}
               rowSpan={height}
-              class="group"
+              class={`group ${level}`}
               title={`${title}\n${column.source}`}
               numeric={column.kind !== "KIND_SETTING"}
               highFirst={column.better === "higher"}
@@ -46,7 +47,7 @@ export function Head({ table, columns, parts, order, runs }: Props) {
               key={column.name}
               scope="colgroup"
               colSpan={spans[i]!}
-              class="group group-head"
+              class={`group group-head ${level}`}
               title={`${title}\n${column.source}`}
             >
               {title}

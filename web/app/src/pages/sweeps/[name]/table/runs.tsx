@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Fragment } from "preact";
 import { StateIcon, stateWord } from "../../../../components/state";
 import type { TableRow, TrialSummary } from "../../../../generated/ablate";
 import { Link, runPath, withQuery } from "../../../../router";
@@ -10,35 +11,39 @@ interface OfRow {
   trials: TrialSummary[];
 }
 
-/** A link for each seed's newest run, with its state. */
-export function Runs({ trials }: { trials: TrialSummary[] }) {
+/** A link for each seed's newest run, with its state. `levels`: of the rows of a pivoted line, which stand before their runs. */
+export function Runs({ trials, levels }: { trials: TrialSummary[]; levels: ReadonlyMap<string, string> }) {
   return (
     <ul class="runs">
-      {trials.map((trial) => {
+      {trials.map((trial, i) => {
+        const level = trial.row !== trials[i - 1]?.row && levels.get(trial.row);
         const word = stateWord(trial.state);
         const title = `seed ${trial.seed}: ${word}${trial.reason ? `, ${trial.reason}` : ""}`;
         const percent = trial.total_steps ? Math.floor((100 * trial.step) / trial.total_steps) : 0;
         const text = word === "running" ? `${trial.seed}, ${percent} %` : trial.seed;
         return (
-          <li key={trial.id}>
-            {trial.run ? (
-              <Link
-                class="run"
-                href={runPath(trial.run)}
-                title={title}
-                aria-label={`run ${trial.run}, seed ${text}: ${word}`}
-              >
-                <StateIcon state={trial.state} />
-                {text}
-              </Link>
-            ) : (
-              <span class="run" title={title}>
-                <StateIcon state={trial.state} />
-                {text}
-                <span class="sr-only">: {word}</span>
-              </span>
-            )}
-          </li>
+          <Fragment key={`${trial.row} ${trial.id}`}>
+            {level && <li class="run-level">{level}</li>}
+            <li>
+              {trial.run ? (
+                <Link
+                  class="run"
+                  href={runPath(trial.run)}
+                  title={title}
+                  aria-label={`run ${trial.run}, seed ${text}: ${word}`}
+                >
+                  <StateIcon state={trial.state} />
+                  {text}
+                </Link>
+              ) : (
+                <span class="run" title={title}>
+                  <StateIcon state={trial.state} />
+                  {text}
+                  <span class="sr-only">: {word}</span>
+                </span>
+              )}
+            </li>
+          </Fragment>
         );
       })}
     </ul>

@@ -171,6 +171,7 @@ function Rows({
           trials={whole && whole.left_out > 0 ? undefined : trials}
           looks={looks}
           selected={selected}
+          marked={whole && form.picked.length > 0 ? whole.baseline : ""}
           chosen={chosen}
           firstOf={firstOf}
           dense={total > kMostDrawn}

@@ -101,8 +101,8 @@ function ColumnMenu({ table, choice }: { table: Table; choice: Choice }) {
                   checked={!choice.without.has(column.name)}
                   onChange={() => navigate(withQuery({ without: [...flip(choice.without, column.name)] }))}
                 />
-                <span class="name" title={headingOf(column)}>
-                  {headingOf(column)}
+                <span class="name" title={headingOf(column, table.pivot)}>
+                  {headingOf(column, table.pivot)}
                 </span>
               </label>
             ))}
