@@ -6,19 +6,16 @@
 //                                   with the seconds it took; "memory": with the most bytes that were held
 //                                   since it began, beside what is held before the first task
 //   TASK  step, evaluate (to the class of every pixel), loss (alone, with its gradient)
-#include <ATen/autocast_mode.h>
 #include <torch/optim/adamw.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <chrono>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "bench/dense/served.h"
 #include "models/backbones/xcit.h"
 #include "models/dense/segmentation/inference.h"
 #include "models/dense/segmentation/segmenter.h"
@@ -29,24 +26,7 @@
 namespace {
 
 using namespace abl::models;
-
-/// A line of /proc/self/status, in bytes.
-double held(const std::string& which) {
-  std::ifstream status{"/proc/self/status"};
-  for (std::string name; status >> name; status.ignore(1000, '\n'))
-    if (double kilobytes = 0; name == which && status >> kilobytes) return kilobytes * 1024;
-  return 0;
-}
-
-template <class Run>
-auto under_autocast(bool lowered, Run run) {
-  at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);
-  at::autocast::set_autocast_enabled(torch::kCPU, lowered);
-  auto result = run();
-  at::autocast::set_autocast_enabled(torch::kCPU, false);
-  at::autocast::clear_cache();
-  return result;
-}
+using abl::bench::serve, abl::bench::under_autocast;
 
 /// Dropout is off on both sides: its draws are no part of what is compared.
 Segmenter made(std::int64_t side) {
@@ -103,23 +83,7 @@ int main(int argc, char** argv) {
   }
   torch::set_num_threads(std::stoi(argv[2]));
   auto side = std::make_unique<Side>(read_safetensors(argv[1]));
-  const std::map<std::string, std::function<void(bool)>> tasks{
-      {"step", [&](bool lowered) { side->step(lowered); }},
-      {"evaluate", [&](bool lowered) { side->evaluate(lowered); }},
-      {"loss", [&](bool lowered) { side->loss(lowered); }}};
-  const double before = held("VmRSS:");
-  for (std::string task, type; std::cin >> task;) {
-    if (task == "memory") {
-      std::cout << std::fixed << held("VmHWM:") - before << std::endl;
-      continue;
-    }
-    int repeats = 0;
-    if (!tasks.contains(task) || !(std::cin >> type >> repeats)) {
-      std::cerr << "segmenter_server: no task '" << task << "'\n";
-      return 2;
-    }
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < repeats; ++i) tasks.at(task)(type == "bf16");
-    std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << std::endl;
-  }
+  return serve("segmenter_server", {{"step", [&](bool lowered) { side->step(lowered); }},
+                                    {"evaluate", [&](bool lowered) { side->evaluate(lowered); }},
+                                    {"loss", [&](bool lowered) { side->loss(lowered); }}});
 }

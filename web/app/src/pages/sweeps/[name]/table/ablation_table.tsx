@@ -133,6 +133,8 @@ function baselineOf({ table, rows }: Props, row: TableRow): TableRow | undefined
 
 function Caption({ table, parts }: { table: Table; parts: Parts }) {
   const isPicked = (table.pivot?.picked.length ?? 0) > 0;
+  const hasBest =
+    table.left_out > 0 || table.rows.some((row) => row.cells.some((cell) => cell.comparison?.best));
   const baseline = isPicked ? undefined : table.rows.find((row) => row.id === table.baseline);
   return (
     <caption>
@@ -149,12 +151,13 @@ function Caption({ table, parts }: { table: Table; parts: Parts }) {
                 </strong>
               </>
             )}
-            {!baseline && (isPicked ? " of its row, whatever the level of that" : " of the group")}, grey
+            {!baseline && (isPicked ? ", also where that stands in another column" : " of the group")}, grey
             where it is not significant ({table.compare.legend}).{" "}
           </>
         )}
-        Bold: the best of a column and values not significantly different from it; underlined: the second
-        best.
+        {hasBest
+          ? "Bold: the best of a column and values not significantly different from it; underlined: the second best."
+          : "No value is bold: of no column a best is told from the others by the test."}
       </p>
     </caption>
   );

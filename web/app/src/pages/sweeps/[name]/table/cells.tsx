@@ -35,7 +35,7 @@ export function Cells({ column, cell, row, baseline, isMarked, parts, table, fir
   return (
     <>
       <td class={`num group ${place(cell)} ${isMarked ? "baseline" : ""}`}>
-        {isMarked && <span class="tag">baseline</span>}{" "}
+        {isMarked && <span class="tag">baseline </span>}
         <Value column={column} cell={cell} row={row} first={first} sd={parts.has("sd")} />
       </td>
       {partsOf(column, table, parts).map((part) => (
