@@ -60,8 +60,8 @@ class PointBlocksTest : public StoreTest {
     const auto last = static_cast<std::uint32_t>(number("SELECT MAX(step) FROM point"));
     std::vector<Asked> asked{{{0, last}, 800}, {{0, last}, 50}, {{0, 0xffff'ffff}, 1000}, {{3, last - 3}, 1}};
     for (int i = 0; i < 40; ++i) {
-      const auto one = static_cast<std::uint32_t>(random() % (last + 1U)),
-                 other = static_cast<std::uint32_t>(random() % (last + 1U));
+      const auto one = static_cast<std::uint32_t>(random() % (std::uint64_t{last} + 1)),
+                 other = static_cast<std::uint32_t>(random() % (std::uint64_t{last} + 1));
       asked.push_back(
           {{std::min(one, other), std::max(one, other)}, 1 + static_cast<std::uint32_t>(random() % 900)});
     }
