@@ -30,9 +30,8 @@ class FileSource final : public StoredSource {
   std::string name(std::uint32_t index) const override { return (root_ / files_.at(index).path).string(); }
   images::EncodedImage open(std::uint32_t index) const override {
     const File& file = files_.at(index);
-    auto bytes = std::make_shared<const std::string>(read_file(root_ / file.path));
-    images::EncodedImage image = images::image_in(*bytes);
-    image.owner = bytes, image.label = file.label;
+    images::EncodedImage image = owning(read_file(root_ / file.path));
+    image.label = file.label;
     return image;
   }
 

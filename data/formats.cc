@@ -103,8 +103,8 @@ DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
   if (const auto* own = own_format_in(root)) return open_own(*own, config, root);
   if (const std::string annotated = annotated_format_in(root);
       !annotated.empty())  // its folders are no classes
-    throw Error{Code::kInvalidArgument, fmt::format("data: {} holds {}; expected images with a class each",
-                                                    root.string(), annotated)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("data: {} holds {}; expected classification images", root.string(), annotated)};
   if (const Format* format = format_in(root)) return format->open(config, root);
   if (fs::is_directory(root / "train")) return open_image_folder(config, root);  // it says what is missing
   throw_unknown(root);

@@ -112,10 +112,10 @@ DataSet open_inaturalist(const config::DataConfig& config, const fs::path& root)
   const std::string format = "iNaturalist " + year;
   check_classes(config, root, format, static_cast<int>(train.categories.size()));
   if (train.categories != val.categories)
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("data: {} has {} categories, {} has {}; expected the same ones", train_list.string(),
-                    train.categories.size(), val_list.filename().string(), val.categories.size())};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("data: {} has {} categories but {} has {}; expected the same categories",
+                            train_list.string(), train.categories.size(), val_list.filename().string(),
+                            val.categories.size())};
   DataSet data = data_set_of_files(config, root, files_of(root, train_list.string(), train),
                                    files_of(root, val_list.string(), val), "inaturalist-1", true);
   for (const auto& [id, name] : train.categories)

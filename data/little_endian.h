@@ -43,8 +43,7 @@ class Taker {
   double real() { return std::bit_cast<double>(number<std::uint64_t>()); }
   std::string text() { return std::string{take(number<std::uint32_t>())}; }
   std::string_view take(std::size_t size) {
-    if (size > rest_.size())
-      throw Error{Code::kDataLoss, fmt::format("{} is truncated: the file is damaged", what_)};
+    if (size > rest_.size()) throw Error{Code::kDataLoss, fmt::format("{} is truncated", what_)};
     const auto taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;

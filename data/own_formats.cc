@@ -79,9 +79,7 @@ class OwnSource final : public StoredSource {
                  .width = held->width,
                  .height = held->height};
     } else {
-      auto bytes = std::make_shared<const std::string>(std::move(std::get<std::string>(image)));
-      encoded = images::image_in(*bytes);
-      encoded.owner = bytes;
+      encoded = owning(std::move(std::get<std::string>(image)));
     }
     encoded.label = label(index);
     return encoded;

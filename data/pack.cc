@@ -136,7 +136,7 @@ std::optional<PackResult> packed_already(const fs::path& output, const std::stri
   try {
     index = decode_pack(file.bytes());
   } catch (const Error& error) {
-    throw other(fmt::format("is not a usable packed file: {}", error.what()));
+    throw other(fmt::format("is an invalid packed file: {}", error.what()));
   }
   if (index.made_of != made_of || index.packing != packing)
     throw other(fmt::format("was made of {}{}", index.made_of,

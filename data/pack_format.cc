@@ -49,10 +49,12 @@ PackEntry take_entry(Taker& taker, std::uint32_t version, std::uint64_t& free_fr
     refuse(fmt::format("an image of {} bytes at {} lies outside the file's {} bytes or over another", length,
                        offset, end));
   if (truths > end - offset - length || (annotated && truths == 0))
-    refuse(fmt::format("an annotation of {} bytes at {} lies outside the file's {} bytes, or is none", truths,
-                       offset + length, end));
-  if (label >= std::max<std::uint32_t>(classes, annotated))
-    refuse(fmt::format("an image has label {}; expected 0 to {}", label, classes - 1));
+    refuse(fmt::format(
+        "annotation of {} bytes at offset {} is empty or extends beyond the end of the file ({} bytes)",
+        truths, offset + length, end));
+  const std::uint32_t labels = std::max<std::uint32_t>(classes, annotated);  // annotated images all have 0
+  if (label >= labels)
+    refuse(fmt::format("image label {} is out of range; expected 0 to {}", label, labels - 1));
   if (width < 1 || height < 1 || width > kPackLargestSide || height > kPackLargestSide)
     refuse(fmt::format("an image is {}×{} pixels; expected 1 to {} a side", width, height, kPackLargestSide));
   if (coding > static_cast<std::uint32_t>(version > 1 ? images::EncodedImage::Coding::kWebp

@@ -65,7 +65,7 @@ DataSet open_pack(const config::DataConfig& config, const std::filesystem::path&
   if (index.annotated)
     throw Error{
         Code::kInvalidArgument,
-        fmt::format("data: {} holds annotated pictures; expected images with a class each", file.string())};
+        fmt::format("data: {} holds annotated images; expected classification images", file.string())};
   const bool checked = !std::ranges::any_of(index.train, [](const PackEntry& entry) { return !entry.crc; }) &&
                        !std::ranges::any_of(index.val, [](const PackEntry& entry) { return !entry.crc; });
   check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));

@@ -101,4 +101,11 @@ std::optional<images::DecodedRegion> StoredSource::decode(std::uint32_t index,
   return or_skip(index, [&] { return read(index, choose); });
 }
 
+images::EncodedImage owning(std::string bytes) {
+  auto held = std::make_shared<const std::string>(std::move(bytes));
+  images::EncodedImage image = images::image_in(*held);
+  image.owner = std::move(held);
+  return image;
+}
+
 }  // namespace abl::data

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "data/image_source.h"
@@ -35,6 +36,8 @@ class StoredSource : public ImageSource {
   mutable std::set<std::uint32_t> named_;
 };
 
+/// An image that keeps the bytes of its file. Throws: as images::image_in.
+images::EncodedImage owning(std::string bytes);
 /// The part of an image that `choose` names. Throws: Error{kDataLoss} without the image's name.
 images::DecodedRegion decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose);
 /// The whole image. Throws: the same.

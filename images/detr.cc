@@ -38,7 +38,7 @@ Size size_by_shorter(int width, int height, int shorter, int longest) {
 
 Annotated multi_scale(Annotated picture, const MultiScale& options, RandomStream& random) {
   if (options.sides.empty() || (options.crop > 0 && options.before_crop.empty()))
-    throw Error{Code::kInvalidArgument, "no side to scale a picture to; expected at least one"};
+    throw Error{Code::kInvalidArgument, "no sizes to scale to; expected at least one"};
   if (random.uniform() < options.flip) flip(picture);
   if (random.uniform() < options.crop) {
     picture = to_one_of(picture, options.before_crop, 0, random);

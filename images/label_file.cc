@@ -10,7 +10,7 @@ namespace abl::images {
 LabelMap read_labels(std::string_view file) {
   const EncodedImage header = image_in(file);
   if (header.coding != EncodedImage::Coding::kPng)
-    throw Error{Code::kDataLoss, "not a PNG file; expected one of labels"};
+    throw Error{Code::kDataLoss, "not a PNG file; expected a label image"};
   const auto reader = open_png(file, PngValues::kIndices);
   const Image image = reader->decode({.width = header.width, .height = header.height});
   LabelMap map = labelled(image.width, image.height, 0);

@@ -157,7 +157,7 @@ void PngReader::set_pixels() {
 void PngReader::set_indices() {
   const int type = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
   if ((type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY) || depth > 8)
-    png_error(png_, "it has colours; expected labels: a palette, or grey of at most 8 bits");
+    png_error(png_, "colour image; expected labels: a palette or grey image of at most 8 bits");
   if (depth < 8) png_set_packing(png_);
   for (int i = 0; i < 256; ++i) pixels_.colours[i].fill(static_cast<std::uint8_t>(i));
 }

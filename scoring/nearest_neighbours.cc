@@ -22,7 +22,7 @@ std::vector<int> vote(std::span<const float> similarities, std::span<const int> 
                     similarities.size(), labels.size(), options.neighbours)};
   if (!(options.temperature > 0))
     throw Error{Code::kInvalidArgument,
-                fmt::format("temperature {}; expected one above 0", options.temperature)};
+                fmt::format("temperature {}; expected a number above 0", options.temperature)};
   const auto nearest = similarities.first(k);
   if (!std::ranges::is_sorted(nearest, std::ranges::greater{}) ||
       std::ranges::any_of(nearest, [](float similarity) { return std::isnan(similarity); }))

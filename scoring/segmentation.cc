@@ -34,7 +34,7 @@ double mean(const std::vector<SegmentationScores::OfClass>& classes, Value value
 ConfusionMatrix::ConfusionMatrix(int classes) : classes_{classes} {
   if (classes < 1 || classes > images::LabelMap::kIgnored)
     throw Error{Code::kInvalidArgument,
-                fmt::format("{} classes of pixels; expected 1 to {}", classes, images::LabelMap::kIgnored)};
+                fmt::format("{} pixel classes; expected 1 to {}", classes, images::LabelMap::kIgnored)};
   counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));
 }
 
@@ -48,7 +48,7 @@ ConfusionMatrix::ConfusionMatrix(int classes, std::vector<std::uint64_t> counts)
 void ConfusionMatrix::add(std::span<const std::uint8_t> told, std::span<const std::uint8_t> labels) {
   if (told.size() != labels.size())
     throw Error{Code::kInvalidArgument,
-                fmt::format("{} pixels were told a class, {} have a label; expected as many", told.size(),
+                fmt::format("{} predicted and {} labelled pixels; expected the same number", told.size(),
                             labels.size())};
   std::vector<std::uint64_t> pairs(std::size_t{kValues} * kValues);  // [label, told], whatever the bytes are
   for (std::size_t i = 0; i < told.size(); ++i) ++pairs[std::size_t{labels[i]} * kValues + told[i]];
@@ -60,10 +60,12 @@ void ConfusionMatrix::add(std::span<const std::uint8_t> told, std::span<const st
   };
   each([&](int label, int as, std::uint64_t) {
     if (label >= classes_ || as >= classes_)
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("{} {} of a pixel; expected 0 to {}{}", label >= classes_ ? "label" : "class",
-                              label >= classes_ ? label : as, classes_ - 1,
-                              label >= classes_ ? " or 255, which does not count" : "")};
+      throw Error{
+          Code::kInvalidArgument,
+          label >= classes_
+              ? fmt::format("pixel label {} is out of range; expected 0 to {}, or 255 (ignored)", label,
+                            classes_ - 1)
+              : fmt::format("predicted class {} is out of range; expected 0 to {}", as, classes_ - 1)};
   });
   each([&](int label, int as, std::uint64_t pixels) {
     counts_[static_cast<std::size_t>(label * classes_ + as)] += pixels;

@@ -38,7 +38,7 @@ class Bytes {
   }
   static void expect(bool right) {
     if (!right)
-      throw Error{Code::kDataLoss, "a block of points is damaged; 'ablate doctor' looks at the file"};
+      throw Error{Code::kDataLoss, "corrupt curve data in the results file; check it with 'ablate doctor'"};
   }
 
  private:

@@ -17,7 +17,7 @@
 namespace abl::sweeps {
 namespace {
 
-/// "; expected 'a' or 'b'" of a few rows; of many those that have the name as a part of theirs.
+/// "; expected 'a', 'b'" of a few rows; of many those that have the name as a part of theirs.
 std::string rows_like(const std::string& name, const std::vector<DraftRow>& rows) {
   constexpr std::size_t kFew = 8, kExamples = 3;
   std::vector<std::string> all, alike;
@@ -28,8 +28,8 @@ std::string rows_like(const std::string& name, const std::vector<DraftRow>& rows
   }
   if (all.empty()) return {};
   if (all.size() <= kFew) return fmt::format("; expected {}", fmt::join(all, ", "));
-  return alike.empty() ? fmt::format("; there are {} rows, such as {}", all.size(), all.front())
-                       : fmt::format("; rows with it are {}, for example", fmt::join(alike, " and "));
+  return alike.empty() ? fmt::format("; the {} rows include {}", all.size(), all.front())
+                       : fmt::format("; rows containing it: {}", fmt::join(alike, ", "));
 }
 
 using protocol::Better;

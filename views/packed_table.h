@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <google/protobuf/arena.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +17,24 @@
 #include "views/views.h"
 
 namespace abl::views {
+
+/// Memory for long tables while they are computed, in pieces so large that they go back to the system when it
+/// ends: such a table is half a million small parts, and is packed anew after each change.
+class TableArena {
+ public:
+  TableArena() : arena_{pieces()} {}
+  ablate::v1::Table& new_table() {
+    return *google::protobuf::Arena::CreateMessage<ablate::v1::Table>(&arena_);
+  }
+
+ private:
+  static google::protobuf::ArenaOptions pieces() {
+    google::protobuf::ArenaOptions options;
+    options.start_block_size = options.max_block_size = 1 << 20;
+    return options;
+  }
+  google::protobuf::Arena arena_;
+};
 
 /// A whole table, its rows as they travel: a fourth of what the message takes in memory, for those who read
 /// it in parts. Thread: any, it does not change.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/arena.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -25,7 +24,6 @@ using storage::PivotRow;
 constexpr std::size_t kMostPivotLevels = 50;  // of all factors together: each stands over columns of its own
 constexpr std::size_t kMostFactors = 100, kLevelsSaid = 12;
 constexpr std::size_t kMostKept = 4, kMostBytesKept = 8 << 20;
-constexpr std::size_t kPivotPieceBytes = 1 << 20;
 
 [[noreturn]] void reject(const std::string& message) { throw Error{Code::kInvalidArgument, message}; }
 
@@ -46,16 +44,16 @@ const PivotFactor& factor_named(const std::string& name, const std::vector<Pivot
     if (!ends_with_name(factor.key, name)) continue;
     if (found)
       reject(
-          fmt::format("'{}' is {} and {} of {}: expected one of these", name, found->key, factor.key, sweep));
+          fmt::format("ambiguous factor '{}' of {}; expected {} or {}", name, sweep, found->key, factor.key));
     found = &factor;
   }
   if (found) return *found;
-  if (factors.empty()) reject(fmt::format("the rows of {} differ in no factor: expected no pivot", sweep));
+  if (factors.empty())
+    reject(fmt::format("{} cannot be pivoted: its rows do not differ in any factor", sweep));
   for (const PivotFactor& factor : factors) names.push_back(factor.key);
   const std::string meant = did_you_mean(name, names);
   names.resize(factors.size());
-  reject(
-      fmt::format("the rows of {} do not differ in '{}'; expected {}{}", sweep, name, any_of(names), meant));
+  reject(fmt::format("{} cannot be pivoted by '{}'; expected {}{}", sweep, name, any_of(names), meant));
 }
 
 /// Says in each cell of the long form what it differs by from its own baseline, wherever that will stand.
@@ -104,10 +102,9 @@ std::vector<std::string> factors_named(const std::string& text) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     std::string name = text.substr(at, end - at);
     if (name.empty())
-      reject(fmt::format("pivot: expected factors with commas between them, such as groups,layout, got '{}'",
-                         text));
+      reject(fmt::format("pivot: expected comma-separated factors, such as groups,layout; got '{}'", text));
     if (std::ranges::find(names, name) != names.end())
-      reject(fmt::format("pivot: '{}' is there twice", name));
+      reject(fmt::format("pivot: duplicate factor '{}'", name));
     names.push_back(std::move(name));
     at = end + 1;
   }
@@ -126,15 +123,14 @@ void pivoted_by(storage::Database& db, v1::Table& table, const std::vector<std::
   for (const std::string& name : names) {
     const PivotFactor& factor = factor_named(name, factors, table.sweep());
     if (std::ranges::find(keys, factor.key) != keys.end())
-      reject(fmt::format("pivot: '{}' is {}, which is there twice", name, factor.key));
+      reject(fmt::format("pivot: duplicate factor '{}' ({})", name, factor.key));
     keys.push_back(factor.key);
     shown.push_back(factor.name);
   }
   const storage::PivotLayout layout = storage::pivot_layout(rows, keys);
   if (layout.levels.size() > kMostPivotLevels)
-    reject(fmt::format("{} of {} {} {} levels{}, each with columns of its own: expected {} at most",
-                       fmt::join(shown, ", "), table.sweep(), keys.size() == 1 ? "has" : "have",
-                       layout.levels.size(), keys.size() == 1 ? "" : " together", kMostPivotLevels));
+    reject(fmt::format("pivot: {} levels of {} in {}; expected at most {}", layout.levels.size(),
+                       fmt::join(shown, ", "), table.sweep(), kMostPivotLevels));
   say_differences(table);
   std::unordered_map<std::string, const storage::PivotPlace*> places;
   for (std::size_t i = 0; i < rows.size(); ++i) places.emplace(rows[i].id, &layout.rows[i]);
@@ -153,7 +149,7 @@ void pivoted_by(storage::Database& db, v1::Table& table, const std::vector<std::
     if (is_pivoted(column)) pivot.add_columns(column.name());
   if (!was_pivoted && !table.baseline().empty())
     table.add_notes(fmt::format(
-        "pivoted by {}: each cell is compared with {}, also where that stands in another column", pivot.by(),
+        "pivoted by {}: each cell is compared with {}, also across columns", pivot.by(),
         table.baselines().empty() ? "row " + table.baseline() : "the baseline of its row's group"));
   pivoted(table, layout.levels, memo, message);
 }
@@ -175,20 +171,16 @@ std::shared_ptr<const PackedTable> PickedPivots::table(storage::Database& db,
   if (flat->rows() > kMostRows)
     throw Error{
         Code::kOutOfRange,
-        fmt::format("{} has {} rows, more than the {} that are pivoted here: 'ablate table {} --pivot "
-                    "{} --store FILE' has no such bound",
-                    flat->head().sweep(), flat->rows(), kMostRows, flat->head().sweep(),
-                    fmt::join(factors, ","))};
-  // in large pieces, which go back to the system as a whole
-  google::protobuf::ArenaOptions pieces;
-  pieces.start_block_size = pieces.max_block_size = kPivotPieceBytes;
-  google::protobuf::Arena arena{pieces};
-  auto* whole = google::protobuf::Arena::CreateMessage<v1::Table>(&arena);
-  auto* message = google::protobuf::Arena::CreateMessage<v1::Table>(&arena);
-  *whole = flat->head();
-  for (std::uint32_t i = 0; i < flat->rows(); ++i) *whole->add_rows() = flat->row(i);
-  pivoted_by(db, *whole, factors, memo.get(), *message);
-  auto made = std::make_shared<PackedTable>(std::move(*message), memo);
+        fmt::format(
+            "{} has {} rows; at most {} can be pivoted here: run 'ablate table {} --pivot {} --store FILE' "
+            "for more",
+            flat->head().sweep(), flat->rows(), kMostRows, flat->head().sweep(), fmt::join(factors, ","))};
+  TableArena arena;
+  v1::Table &whole = arena.new_table(), &message = arena.new_table();
+  whole = flat->head();
+  for (std::uint32_t i = 0; i < flat->rows(); ++i) *whole.add_rows() = flat->row(i);
+  pivoted_by(db, whole, factors, memo.get(), message);
+  auto made = std::make_shared<PackedTable>(std::move(message), memo);
   if (made->bytes() <= kMostBytesKept) {
     const std::lock_guard lock{mutex_};
     kept_.push_front({flat, factors, made});

@@ -56,7 +56,7 @@ inline constexpr Parameter kRowCount{.name = "count",
 inline constexpr Parameter kPivotAsked{
     .name = "pivot",
     .about =
-        "Factors whose levels lie along the columns in place of the file's, such as `groups,layout`; "
+        "Factors to put along the columns instead of the file's, such as `groups,layout`; "
         "`factors` has them"};
 
 /// What a read is asked with: whose it is, and the parameters behind the "?". Throws (all of it):

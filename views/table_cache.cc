@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/table_cache.h"
 
-#include <google/protobuf/arena.h>
-
 #include <algorithm>
 #include <exception>
 #include <set>
@@ -13,11 +11,6 @@
 #include "views/table_notes.h"
 
 namespace abl::views {
-namespace {
-
-constexpr std::size_t kPieceBytes = 1 << 20;
-
-}  // namespace
 
 std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, const std::string& sweep,
                                                      bool long_form) {
@@ -99,13 +92,10 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
     if (rows.empty() && next.rows->is_counted(db)) return next;
     next.rows->update(db, rows);
   }
-  // in large pieces, which go back to the system as a whole: a long table is packed anew after each change
-  google::protobuf::ArenaOptions pieces;
-  pieces.start_block_size = pieces.max_block_size = kPieceBytes;
-  google::protobuf::Arena arena{pieces};
-  auto* message = google::protobuf::Arena::CreateMessage<ablate::v1::Table>(&arena);
-  to_proto(next.rows->table(), memo_.get(), *message);
-  next.pack(std::move(*message), noted(next.rows->table()), memo_);
+  TableArena arena;
+  ablate::v1::Table& message = arena.new_table();
+  to_proto(next.rows->table(), memo_.get(), message);
+  next.pack(std::move(message), noted(next.rows->table()), memo_);
   next.bytes += next.rows->bytes();
   return next;
 }

@@ -150,7 +150,7 @@ std::string curves_line(const std::string& name, const ComparedCurves& curves) {
   return fmt::format("{}, steps {} to {}: last value A {:.6g}, B {:.6g}{}; {}{}\n", name,
                      format_count(curves.first_step()), format_count(curves.last_step()), curves.a_last(),
                      curves.b_last(), best, crossings_text(curves),
-                     curves.thinned() ? " (approximate: there are too many points for all of them)" : "");
+                     curves.thinned() ? " (approximate: too many points to use all)" : "");
 }
 
 std::string curves_text(const CompareResponse& compared, bool with_points, const Terminal& terminal) {

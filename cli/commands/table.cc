@@ -187,7 +187,7 @@ void check_flags(const Context& context, const Flags& flags, bool formatted) {
         "beside "
         "it");
   if (!flags.pivot.empty() && (flags.stats || flags.long_form || !flags.plot.empty()))
-    reject("--pivot is a form of the printed table: expected no --stats, --long or --plot beside it");
+    reject("--pivot cannot be combined with --stats, --long or --plot");
   if ((flags.tuning || !flags.plot.empty()) && selects(flags.selection))
     reject(
         "--sort, --without, --complete and --find apply to printed tables only: expected no --tuning or "
@@ -223,10 +223,9 @@ Run declare_table(CLI::App& app, Context& context) {
       "value,n,paper]");
   app.add_flag("--long", flags->long_form,
                "Print one line for each row, even where the sweep file asks for a pivot");
-  app.add_option(
-         "--pivot", flags->pivot,
-         "Put the levels of these factors along the columns and all others down the rows, whatever the "
-         "sweep file says; none: as --long")
+  app.add_option("--pivot", flags->pivot,
+                 "Put these factors along the columns and all others down the rows, whatever the "
+                 "sweep file says; none: as --long")
       ->type_name("FACTOR,…");
   app.add_option("--sort", flags->selection.sort,
                  "Sort rows by this column, or in descending order by -COLUMN; by COLUMN.paper, the paper's "

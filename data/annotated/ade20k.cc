@@ -10,6 +10,7 @@
 #include "data/annotated/formats.h"
 #include "data/annotated/stored_annotations.h"
 #include "data/order.h"
+#include "data/stored_source.h"
 #include "images/image_file.h"
 
 namespace abl::data {
@@ -35,10 +36,7 @@ class Ade20kSource final : public StoredAnnotations {
   Extent extent(std::uint32_t index) const override { return pictures_.at(index).extent; }
   std::size_t instances(std::uint32_t) const override { return 0; }
   images::EncodedImage open(std::uint32_t index) const override {
-    auto bytes = std::make_shared<const std::string>(read_file(pictures_.at(index).picture));
-    images::EncodedImage image = images::image_in(*bytes);
-    image.owner = bytes;
-    return image;
+    return owning(read_file(pictures_.at(index).picture));
   }
   Truths truths(std::uint32_t index) const override {
     return {.things = {},
@@ -72,7 +70,7 @@ std::vector<Labelled> pictures_of(const fs::path& root, const char* split, const
     const fs::path own = labels / (picture.stem().string() + ".png");
     const auto found = std::ranges::lower_bound(label_files, own);
     if (found == label_files.end() || *found != own) {
-      report(fmt::format("{}: missing file {}, its labels", picture.string(), own.string()));
+      report(fmt::format("{}: missing label file {}", picture.string(), own.string()));
       continue;
     }
     label_files.erase(found);
@@ -86,11 +84,11 @@ std::vector<Labelled> pictures_of(const fs::path& root, const char* split, const
     }
   }
   for (const fs::path& left : label_files)
-    report(fmt::format("{}: missing file {}/{}.*, its image", left.string(),
-                       (root / "images" / split).string(), left.stem().string()));
+    report(fmt::format("{}: missing image file {}/{}.*", left.string(), (root / "images" / split).string(),
+                       left.stem().string()));
   if (pictures.empty())
     throw Error{Code::kNotFound,
-                fmt::format("data: {} holds no image that has labels", (root / "images" / split).string())};
+                fmt::format("data: {} has no labelled images", (root / "images" / split).string())};
   return pictures;
 }
 

@@ -36,7 +36,7 @@ AnnotatedCheck check_annotated(const AnnotatedSet& set, int threads, const std::
     std::mutex mutex;
     parallel_for(source->size(), threads, [&](std::size_t i) {
       const auto index = static_cast<std::uint32_t>(i);
-      if (stop) throw Error{Code::kCancelled, "stopped before every picture was checked"};
+      if (stop) throw Error{Code::kCancelled, "stopped before all images were checked"};
       try {
         const auto picture = source->read(index);
         const std::scoped_lock lock{mutex};

@@ -12,6 +12,7 @@
 #include "data/annotated/coco_file.h"
 #include "data/annotated/stored_annotations.h"
 #include "data/order.h"
+#include "data/stored_source.h"
 #include "images/image_file.h"
 
 namespace abl::data {
@@ -38,10 +39,7 @@ class CocoSource final : public StoredAnnotations {
   }
   std::size_t instances(std::uint32_t index) const override { return pictures_.at(index).count; }
   images::EncodedImage open(std::uint32_t index) const override {
-    auto bytes = std::make_shared<const std::string>(read_file(folder_ / pictures_.at(index).file));
-    images::EncodedImage image = images::image_in(*bytes);
-    image.owner = bytes;
-    return image;
+    return owning(read_file(folder_ / pictures_.at(index).file));
   }
   Truths truths(std::uint32_t index) const override {
     return {.things = decode_things(pictures_.at(index).things, categories_), .label_file = {}};
@@ -66,7 +64,7 @@ const char* year_of_coco(const fs::path& root) {
 fs::path folder_of(const fs::path& root, const std::string& name) {
   for (const fs::path& folder : {root / name, root / "images" / name})
     if (fs::is_directory(folder)) return folder;
-  throw Error{Code::kNotFound, fmt::format("data: {} is missing; expected it, or {}, beside annotations/",
+  throw Error{Code::kNotFound, fmt::format("data: missing {}; expected it or {} beside annotations/",
                                            (root / name).string(), (root / "images" / name).string())};
 }
 
@@ -110,10 +108,10 @@ AnnotatedSet open_coco(const config::DataConfig& config, const fs::path& root, c
                 fmt::format("data: {} is missing", (root / list_of("train", kCocoYears.front())).string())};
   CocoSplit train{root, "train", year, report}, val{root, "val", year, report};
   if (train.file.categories != val.file.categories)
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("data: {} has {} categories, {} has {}; expected the same ones", train.list.string(),
-                    train.file.categories.size(), val.list.string(), val.file.categories.size())};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("data: {} has {} categories but {} has {}; expected the same categories",
+                            train.list.string(), train.file.categories.size(), val.list.string(),
+                            val.file.categories.size())};
   Sha256 digest;
   train.add_to(digest), val.add_to(digest);
   AnnotatedSet set{.fingerprint = "coco-1:" + digest.hex(), .format = fmt::format("COCO instances {}", year)};

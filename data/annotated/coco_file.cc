@@ -28,19 +28,19 @@ constexpr double kTolerance = 1;  // pixels that a box may reach out: it is cut 
 
 const Json& member(const Json& entry, const char* key) {
   const auto found = entry.find(key);
-  if (found == entry.end()) unusable(fmt::format("it has no '{}'", key));
+  if (found == entry.end()) unusable(fmt::format("missing '{}'", key));
   return *found;
 }
 
 std::int64_t whole(const Json& entry, const char* key) {
   const Json& value = member(entry, key);
-  if (!value.is_number_integer()) unusable(fmt::format("its '{}' is not a whole number", key));
+  if (!value.is_number_integer()) unusable(fmt::format("'{}' is not a whole number", key));
   return value.get<std::int64_t>();
 }
 
 std::string text(const Json& entry, const char* key) {
   const Json& value = member(entry, key);
-  if (!value.is_string()) unusable(fmt::format("its '{}' is not a text", key));
+  if (!value.is_string()) unusable(fmt::format("'{}' is not a string", key));
   return value.get<std::string>();
 }
 
@@ -48,7 +48,7 @@ std::vector<double> numbers(const Json& values, std::string_view what) {
   std::vector<double> all;
   if (!values.is_array()) unusable(fmt::format("{} is not a list of numbers", what));
   for (const Json& value : values) {
-    if (!value.is_number()) unusable(fmt::format("{} has something that is not a number", what));
+    if (!value.is_number()) unusable(fmt::format("{} has a value that is not a number", what));
     all.push_back(value.get<double>());
   }
   return all;
@@ -57,31 +57,31 @@ std::vector<double> numbers(const Json& values, std::string_view what) {
 int side(const Json& entry, const char* key) {
   const std::int64_t value = whole(entry, key);
   if (value < 1 || value > images::kLargestMaskSide)
-    unusable(fmt::format("its '{}' is {}; expected 1 to {}", key, value, images::kLargestMaskSide));
+    unusable(fmt::format("'{}' is {}; expected 1 to {}", key, value, images::kLargestMaskSide));
   return static_cast<int>(value);
 }
 
 /// How runs are kept. Throws: Error{kInvalidArgument}.
 std::string runs_of(const Json& shape) {
-  const auto size = numbers(member(shape, "size"), "its mask's 'size'");
+  const auto size = numbers(member(shape, "size"), "mask 'size'");
   if (size.size() != 2 || !std::ranges::all_of(size, [](double of) {
         return of >= 1 && of <= images::kLargestMaskSide && of == std::floor(of);
       }))
-    unusable("its mask's 'size' is not a height and a width");
+    unusable("invalid mask 'size'; expected height and width");
   const int height = static_cast<int>(size[0]), width = static_cast<int>(size[1]);
   const Json& counts = member(shape, "counts");
   if (counts.is_string())
     return images::compressed(images::mask_of_compressed(counts.get<std::string>(), width, height));
   std::vector<std::uint64_t> runs;
-  for (const double run : numbers(counts, "its mask's 'counts'")) {
-    if (!(run >= 0 && run <= 0xffffffff)) unusable(fmt::format("its mask has a run of {} pixels", run));
+  for (const double run : numbers(counts, "mask 'counts'")) {
+    if (!(run >= 0 && run <= 0xffffffff)) unusable(fmt::format("mask run of {} pixels", run));
     runs.push_back(static_cast<std::uint64_t>(run));
   }
   return images::compressed(images::mask_of_runs(runs, width, height));
 }
 
 std::vector<images::Polygon> polygons_of(const Json& shape) {
-  if (shape.empty()) unusable("it has no polygon: its 'segmentation' is empty");
+  if (shape.empty()) unusable("empty 'segmentation': no polygon");
   std::vector<images::Polygon> polygons;
   for (const Json& part : shape) {
     polygons.push_back(numbers(part, "a polygon"));
@@ -130,7 +130,7 @@ class Reader {
                               .height = side(entry, "height"),
                               .things = {}};
     if (const auto [there, added] = picture_.emplace(picture.id, pictures_.size()); !added)
-      unusable(fmt::format("two images have id {}: this is {}, and {} came first", picture.id, picture.file,
+      unusable(fmt::format("duplicate image id {}: {} and {}", picture.id, picture.file,
                            pictures_[there->second].file));
     pictures_.push_back(std::move(picture));
   }
@@ -138,7 +138,7 @@ class Reader {
   void take_category(const Json& entry) {
     const std::int64_t id = whole(entry, "id");
     const std::string name = entry.contains("name") ? text(entry, "name") : std::to_string(id);
-    if (!categories_.emplace(id, name).second) unusable(fmt::format("two categories have id {}", id));
+    if (!categories_.emplace(id, name).second) unusable(fmt::format("duplicate category id {}", id));
   }
 
   void take_annotation(const Json& entry, std::size_t number) {
@@ -147,18 +147,18 @@ class Reader {
                .image = whole(entry, "image_id"),
                .category = whole(entry, "category_id"),
                .at = arena_.size()};
-    const auto box = numbers(member(entry, "bbox"), "its 'bbox'");
+    const auto box = numbers(member(entry, "bbox"), "'bbox'");
     if (box.size() != 4)
-      unusable(fmt::format("its 'bbox' has {} numbers; expected left, top, width, height", box.size()));
+      unusable(fmt::format("'bbox' has {} numbers; expected left, top, width and height", box.size()));
     Truths::Thing thing{.box = {box[0], box[1], box[2], box[3]}, .shape = {}};
     if (!(thing.box.width > 0 && thing.box.height > 0))
-      unusable(fmt::format("its box [{}] is empty", fmt::join(box, ", ")));
+      unusable(fmt::format("empty bounding box [{}]", fmt::join(box, ", ")));
     const Json crowd = entry.value("iscrowd", Json{0});
-    if (crowd != 0 && crowd != 1) unusable(fmt::format("its 'iscrowd' is {}; expected 0 or 1", crowd.dump()));
+    if (crowd != 0 && crowd != 1) unusable(fmt::format("'iscrowd' is {}; expected 0 or 1", crowd.dump()));
     thing.crowd = crowd == 1;
     thing.area = thing.box.area();
-    if (entry.contains("area")) thing.area = numbers(Json::array({entry["area"]}), "its 'area'").front();
-    if (!(thing.area >= 0)) unusable(fmt::format("its 'area' is {}", thing.area));
+    if (entry.contains("area")) thing.area = numbers(Json::array({entry["area"]}), "'area'").front();
+    if (!(thing.area >= 0)) unusable(fmt::format("'area' is {}; expected 0 or more", thing.area));
     if (const auto shape = entry.find("segmentation"); shape != entry.end()) {
       if (shape->is_array()) {
         thing.shape = polygons_of(*shape);
@@ -166,7 +166,7 @@ class Reader {
         thing.shape = runs_of(*shape);
         kept.mask_height = (*shape)["size"][0].get<int>(), kept.mask_width = (*shape)["size"][1].get<int>();
       } else {
-        unusable("its 'segmentation' is neither polygons nor runs");
+        unusable("invalid 'segmentation'; expected polygons or run lengths");
       }
     }
     append_thing(arena_, thing);
@@ -207,20 +207,20 @@ class Reader {
 images::Box cut_to(const images::Box& box, int width, int height) {
   if (box.left < -kTolerance || box.top < -kTolerance || box.right() > width + kTolerance ||
       box.bottom() > height + kTolerance)
-    unusable(fmt::format("its box [{}, {}, {}, {}] reaches outside its image of {}×{} pixels", box.left,
-                         box.top, box.width, box.height, width, height));
+    unusable(fmt::format("bounding box [{}, {}, {}, {}] extends beyond the {}×{} image", box.left, box.top,
+                         box.width, box.height, width, height));
   const double left = std::max(0.0, box.left), top = std::max(0.0, box.top);
   const images::Box cut{left, top, std::min<double>(width, box.right()) - left,
                         std::min<double>(height, box.bottom()) - top};
   if (cut.empty())
-    unusable(fmt::format("its box [{}, {}, {}, {}] lies outside its image of {}×{} pixels", box.left, box.top,
+    unusable(fmt::format("bounding box [{}, {}, {}, {}] lies outside the {}×{} image", box.left, box.top,
                          box.width, box.height, width, height));
   return cut;
 }
 
 void Reader::place(const Entry& entry, const std::unordered_map<std::int64_t, int>& label_of,
                    std::unordered_set<std::int64_t>& ids) {
-  if (!ids.insert(entry.id).second) unusable("two annotations have this id");
+  if (!ids.insert(entry.id).second) unusable("duplicate annotation id");
   const auto category = label_of.find(entry.category);
   if (category == label_of.end())
     unusable(fmt::format("unknown category {}; 'categories' lists {}, {} to {}", entry.category,
@@ -230,7 +230,7 @@ void Reader::place(const Entry& entry, const std::unordered_map<std::int64_t, in
     unusable(fmt::format("unknown image {}: 'images' does not list it", entry.image));
   CocoFile::Picture& picture = pictures_[found->second];
   if (entry.mask_width > 0 && (entry.mask_width != picture.width || entry.mask_height != picture.height))
-    unusable(fmt::format("its mask is of {}×{} pixels, its image of {}×{}", entry.mask_width,
+    unusable(fmt::format("mask size {}×{} does not match image size {}×{}", entry.mask_width,
                          entry.mask_height, picture.width, picture.height));
   Truths::Thing thing = decode_things(std::string_view{arena_}.substr(entry.at, entry.bytes), 1).front();
   thing.category = category->second;

@@ -28,7 +28,7 @@ bool is_annotated_pack(const fs::path& file) {
 }  // namespace
 
 std::string annotated_format_in(const fs::path& root) {
-  if (fs::is_regular_file(root)) return is_annotated_pack(root) ? "packed file of annotated pictures" : "";
+  if (fs::is_regular_file(root)) return is_annotated_pack(root) ? "packed file of annotated images" : "";
   if (is_coco(root)) return "annotations/instances_train*.json (COCO instances)";
   return is_ade20k(root) ? "annotations/training (ADE20K)" : "";
 }
@@ -40,7 +40,7 @@ AnnotatedSet open_annotated(const config::DataConfig& config, const fs::path& ro
   if (is_ade20k(root)) return open_ade20k(config, root, told);
   throw Error{
       Code::kNotFound,
-      fmt::format("data: {} holds no annotated pictures; looked for annotations/instances_train2017.json "
+      fmt::format("data: {} holds no annotated images; looked for annotations/instances_train2017.json "
                   "(COCO) and annotations/training (ADE20K)",
                   root.string())};
 }

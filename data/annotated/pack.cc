@@ -45,7 +45,7 @@ void write_pictures(const StoredAnnotations& source, const PackOptions& options,
       entries.push_back(write_picture(source, index, out, at));
     } catch (const Error& error) {
       if (error.code() != Code::kDataLoss) throw;
-      throw Error{Code::kDataLoss, fmt::format("unreadable picture {}: {} ('data check' lists every one)",
+      throw Error{Code::kDataLoss, fmt::format("unreadable image {}: {} ('data check' lists every one)",
                                                source.name(index), error.what())};
     }
     at = entries.back().offset + entries.back().length + entries.back().truths;
@@ -55,7 +55,7 @@ void write_pictures(const StoredAnnotations& source, const PackOptions& options,
 
 const StoredAnnotations& stored(const AnnotatedSource& source) {
   if (const auto* of = dynamic_cast<const StoredAnnotations*>(&source)) return *of;
-  throw Error{Code::kInvalidArgument, "pictures that are drawn need no packed file"};
+  throw Error{Code::kInvalidArgument, "generated images need no packed file"};
 }
 
 class AnnotatedPackSource final : public StoredAnnotations {
@@ -108,7 +108,7 @@ class AnnotatedPackSource final : public StoredAnnotations {
 PackResult pack_annotated(const AnnotatedSet& set, const PackOptions& options) {
   if (options.bound > 0 || options.raw)
     throw Error{Code::kInvalidArgument,
-                "annotated pictures are packed as they are; expected neither --bound nor --raw"};
+                "--bound and --raw do not apply to annotated images, which are packed unchanged"};
   const StoredAnnotations &train = stored(*set.train), &val = stored(*set.val);
   FileLock lock = FileLock::wait(options.output.string() + ".lock", 0644);
   lock.remove_after(true);
@@ -144,11 +144,11 @@ AnnotatedSet open_annotated_pack(const config::DataConfig& config, const std::fi
   if (!index.annotated)
     throw Error{
         Code::kInvalidArgument,
-        fmt::format("data: {} holds images with a class each; expected annotated pictures", file.string())};
+        fmt::format("data: {} holds classification images; expected annotated images", file.string())};
   AnnotatedSet set{.fingerprint = index.fingerprint(),
                    .categories = std::move(index.classes),
                    .labels = std::move(index.labels),
-                   .format = "packed file of annotated pictures"};
+                   .format = "packed file of annotated images"};
   for (auto& what : index.passed_over) set.passed_over.push_back("when it was packed, " + what);
   keep_some(index.train, config.train_images, "train_images");
   keep_some(index.val, config.val_images, "val_images");

@@ -177,8 +177,8 @@ images::Image paint(const Board& board, int side, RandomStream& random) {
 
 void check(int side) {
   if (side < kSmallestScene || side > kLargestScene)
-    throw Error{Code::kInvalidArgument, fmt::format("scenes of {} pixels a side; expected {} to {}", side,
-                                                    kSmallestScene, kLargestScene)};
+    throw Error{Code::kInvalidArgument, fmt::format("scene size {} is out of range; expected {} to {} pixels",
+                                                    side, kSmallestScene, kLargestScene)};
 }
 
 class SceneSource final : public AnnotatedSource {

@@ -14,7 +14,7 @@ images::EncodedImage StoredAnnotations::open_as_told(std::uint32_t index) const 
   images::EncodedImage encoded = open(index);
   const Extent told = extent(index);
   if (encoded.width != told.width || encoded.height != told.height)
-    throw Error{Code::kDataLoss, fmt::format("a picture of {}×{} pixels; its annotation is of {}×{}",
+    throw Error{Code::kDataLoss, fmt::format("image size {}×{} does not match its annotation's {}×{}",
                                              encoded.width, encoded.height, told.width, told.height)};
   return encoded;
 }
@@ -34,9 +34,9 @@ std::optional<images::Annotated> StoredAnnotations::load(std::uint32_t index) co
     if (error.code() != Code::kDataLoss) throw;  // it could not be read: nothing is said of its content
     const std::string what = fmt::format("{}: {}", name(index), error.what());
     if (damaged_ == config::Damaged::kFail)
-      throw Error{Code::kDataLoss, "unreadable picture " + what + " (data.damaged: skip would leave it out)"};
+      throw Error{Code::kDataLoss, "unreadable image " + what + " (data.damaged: skip would leave it out)"};
     if (const std::scoped_lock lock{mutex_}; named_.insert(index).second)
-      std::cerr << "skipped unreadable picture " + what + "\n";
+      std::cerr << "skipped unreadable image " + what + "\n";
     return std::nullopt;
   }
 }

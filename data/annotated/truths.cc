@@ -20,14 +20,14 @@ constexpr std::string_view kWhat = "an annotation";
 
 double finite(Taker& taker) {
   const double value = taker.real();
-  if (!std::isfinite(value)) refuse_truths("an annotation has a coordinate that is no number");
+  if (!std::isfinite(value)) refuse_truths("annotation coordinate is not a number");
   return value;
 }
 
 images::Polygon take_polygon(Taker& taker) {
   const auto count = taker.number<std::uint32_t>();
   if (count > taker.left() / sizeof(double))
-    refuse_truths("an annotation announces more corners than it has bytes");
+    refuse_truths("annotation is truncated: fewer corners than announced");
   images::Polygon polygon(count);
   for (double& value : polygon) value = finite(taker);
   return polygon;
@@ -47,14 +47,15 @@ Truths::Shape take_shape(Taker& taker) {
     case ShapeKind::kRuns:
       return taker.text();
   }
-  refuse_truths(fmt::format("an annotation has a shape of kind {}; expected 0 to 2", kind));
+  refuse_truths(fmt::format("annotation shape kind {} is out of range; expected 0 to 2", kind));
 }
 
 Truths::Thing take_thing(Taker& taker, int categories) {
   Truths::Thing thing;
   const auto category = taker.number<std::uint32_t>();
   if (category >= static_cast<std::uint32_t>(categories))
-    refuse_truths(fmt::format("an annotation has category {}; expected one of {}", category, categories));
+    refuse_truths(
+        fmt::format("annotation category {} is out of range; expected 0 to {}", category, categories - 1));
   thing.category = static_cast<int>(category);
   for (double* value : {&thing.box.left, &thing.box.top, &thing.box.width, &thing.box.height, &thing.area})
     *value = finite(taker);
@@ -95,13 +96,13 @@ Truths decode_truths(std::string_view bytes, int categories) {
   Truths truths;
   const auto values = taker.number<std::uint8_t>();
   if (values > static_cast<std::uint8_t>(LabelValues::kZeroIsOther))
-    refuse_truths(fmt::format("labels of kind {}; expected 0 to 2", values));
+    refuse_truths(fmt::format("label kind {} is out of range; expected 0 to 2", values));
   truths.values = static_cast<LabelValues>(values);
   for (auto left = taker.number<std::uint32_t>(); left > 0; --left)
     truths.things.push_back(take_thing(taker, categories));
   truths.label_file = taker.take(taker.left());
   if (truths.label_file.empty() != (truths.values == LabelValues::kNone))
-    refuse_truths("an annotation has bytes too many, or none for its labels");
+    refuse_truths("annotation has extra bytes or lacks its labels");
   return truths;
 }
 
@@ -139,8 +140,8 @@ images::LabelMap labels_of(const Truths& truths, int width, int height, int clas
   if (truths.values == LabelValues::kNone) return {};
   images::LabelMap map = images::read_labels(truths.label_file);
   if (map.width != width || map.height != height)
-    refuse_truths(
-        fmt::format("labels of {}×{} pixels; its picture has {}×{}", map.width, map.height, width, height));
+    refuse_truths(fmt::format("label image size {}×{} does not match image size {}×{}", map.width, map.height,
+                              width, height));
   const bool from_one = truths.values == LabelValues::kZeroIsOther;
   for (std::size_t i = 0; i < map.labels.size(); ++i) {
     std::uint8_t& label = map.labels[i];
@@ -150,7 +151,7 @@ images::LabelMap labels_of(const Truths& truths, int width, int height, int clas
       continue;
     }
     if (label - from_one >= classes)
-      refuse_truths(fmt::format("label {} at ({}, {}); expected 0 to {}, or 255", label,
+      refuse_truths(fmt::format("label {} at ({}, {}) is out of range; expected 0 to {}, or 255", label,
                                 i % static_cast<std::size_t>(width), i / static_cast<std::size_t>(width),
                                 classes - 1 + from_one));
     label = static_cast<std::uint8_t>(label - from_one);

@@ -83,9 +83,9 @@ std::string in_words(const AnnotatedSet& set, const AnnotatedCheck::OfSplit& spl
   if (!set.categories.empty()) {
     std::uint64_t all = 0;
     for (const auto count : split.instances) all += count;
-    text += fmt::format("; {} instances, {} to {} per category, {} of them crowds; {} images have none", all,
-                        std::ranges::min(split.instances), std::ranges::max(split.instances), split.crowds,
-                        split.without);
+    text += fmt::format(
+        "; {} instances, {} to {} per category, {} of them crowds; images without instances: {}", all,
+        std::ranges::min(split.instances), std::ranges::max(split.instances), split.crowds, split.without);
   }
   if (!set.labels.empty()) {
     std::uint64_t all = split.ignored;
@@ -104,14 +104,14 @@ std::string as_text(const std::string& root, const Opened& opened, const Annotat
   std::string text = fmt::format("{}: {}, {}\n", root, set.format, set.fingerprint);
   for (const auto& [what, names] : {std::pair{"things", &set.categories}, std::pair{"pixels", &set.labels}})
     if (!names->empty())
-      text += fmt::format("{:<8} {} classes: {}\n", what, names->size(), first_names(*names));
+      text += fmt::format("{:<8} classes ({}): {}\n", what, names->size(), first_names(*names));
   for (const auto& split : check.splits) text += in_words(set, split);
   for (const auto& what : set.passed_over) text += fmt::format("note     {}\n", what);
   for (const auto& problem : opened.problems) text += fmt::format("problem  {}\n", problem);
   for (const auto& what : check.damaged) text += fmt::format("damaged  {}\n", what);
   const auto problems = opened.problems.size() + check.damaged.size();
   return text + (problems == 0
-                     ? fmt::format("all {} images and their annotations can be used\n", pictures_of(set))
+                     ? fmt::format("all {} images and their annotations are valid\n", pictures_of(set))
                      : fmt::format("{} problem{}\n", problems, problems == 1 ? "" : "s"));
 }
 
@@ -132,7 +132,7 @@ int check_annotations(const std::string& root, int threads, bool json) {
 int pack_annotations(const std::string& root, PackOptions options, bool json) {
   Opened opened = open_and_note(root);
   if (const auto problems = opened.problems.size(); problems > 0)
-    opened.set.passed_over.push_back(fmt::format("{} annotation{} cannot be used, the first is {}", problems,
+    opened.set.passed_over.push_back(fmt::format("{} invalid annotation{}, the first: {}", problems,
                                                  problems == 1 ? "" : "s", opened.problems.front()));
   for (const auto& what : opened.set.passed_over)
     std::cerr << fmt::format("warning: {} ('data check' lists every one)\n", what);

@@ -54,7 +54,7 @@ struct DataFlags {
     if (!format.empty() && !name.empty())
       throw Error{
           Code::kInvalidArgument,
-          fmt::format("--name: {} holds {}; a name is expected of images with a class each", root, format)};
+          fmt::format("--name: {} holds {}; --name applies to classification images only", root, format)};
     return !format.empty();
   }
 

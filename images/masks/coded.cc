@@ -24,14 +24,14 @@ class Runs {
   void add(std::uint64_t run) {
     if (run > pixels_ - sum_)
       throw Error{Code::kInvalidArgument,
-                  fmt::format("its runs have more than the {} pixels of its picture", pixels_)};
+                  fmt::format("run lengths exceed the {} pixels of the image", pixels_)};
     writer_.add(set_, run);
     sum_ += run, set_ = !set_;
   }
   Mask finish() && {
     if (sum_ != pixels_)
       throw Error{Code::kInvalidArgument,
-                  fmt::format("its runs have {} pixels; its picture has {}", sum_, pixels_)};
+                  fmt::format("run lengths cover {} pixels; the image has {}", sum_, pixels_)};
     return std::move(writer_).finish();
   }
 
@@ -75,15 +75,14 @@ Mask mask_of_compressed(std::string_view text, int width, int height) {
     int groups = 0;
     for (; (group & kMore) != 0; ++at, ++groups) {
       if (at == text.size())
-        throw Error{Code::kInvalidArgument,
-                    fmt::format("its counts break off within a run, after character {}", at)};
+        throw Error{Code::kInvalidArgument, fmt::format("run lengths are truncated after character {}", at)};
       if (groups == kMostGroups)
         throw Error{Code::kInvalidArgument,
-                    fmt::format("its counts have a run beyond 32 bits at character {}", at + 1)};
+                    fmt::format("run length at character {} exceeds 32 bits", at + 1)};
       group = static_cast<unsigned>(static_cast<unsigned char>(text[at])) - static_cast<unsigned>(kFirst);
       if (group > (kMore | kValue))
         throw Error{Code::kInvalidArgument,
-                    fmt::format("its counts have byte {} as character {}; expected '0' to 'o'",
+                    fmt::format("invalid byte {} in run lengths at character {}; expected '0' to 'o'",
                                 static_cast<int>(static_cast<unsigned char>(text[at])), at + 1)};
       value |= static_cast<std::uint64_t>(group & kValue) << (kBits * groups);
     }
@@ -91,7 +90,7 @@ Mask mask_of_compressed(std::string_view text, int width, int height) {
     const std::int64_t run = static_cast<std::int64_t>(value) + (number > 2 ? before_last : 0);
     if (run < 0 || run > std::numeric_limits<std::uint32_t>::max())
       throw Error{Code::kInvalidArgument,
-                  fmt::format("its counts have a run of {} pixels, which ends at character {}", run, at)};
+                  fmt::format("run length of {} pixels at character {} is out of range", run, at)};
     all.add(static_cast<std::uint64_t>(run));
     before_last = last, last = run;
   }

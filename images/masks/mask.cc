@@ -11,8 +11,9 @@ namespace abl::images {
 
 MaskWriter::MaskWriter(int width, int height) {
   if (width < 0 || height < 0 || width > kLargestMaskSide || height > kLargestMaskSide)
-    throw Error{Code::kInvalidArgument, fmt::format("a mask of {}×{} pixels; expected at most {} a side",
-                                                    width, height, kLargestMaskSide)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("mask size {}×{} is too large; expected at most {} pixels per side", width,
+                            height, kLargestMaskSide)};
   mask_.width = width, mask_.height = height;
   pixels_ = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
 }
@@ -43,9 +44,8 @@ Mask mask_of_pixels(std::span<const std::uint8_t> pixels, int width, int height)
   MaskWriter writer{width, height};
   const auto rows = static_cast<std::size_t>(height), columns = static_cast<std::size_t>(width);
   if (pixels.size() != rows * columns)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{} bytes for a mask of {}×{} pixels; expected one for each", pixels.size(),
-                            width, height)};
+    throw Error{Code::kInvalidArgument, fmt::format("{} bytes for a {}×{} mask; expected one per pixel",
+                                                    pixels.size(), width, height)};
   for (std::size_t x = 0; x < columns; ++x)
     for (std::size_t y = 0; y < rows;) {
       const bool set = pixels[y * columns + x] != 0;

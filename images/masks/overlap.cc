@@ -13,7 +13,7 @@ namespace {
 void expect_same_picture(const Mask& a, const Mask& b) {
   if (a.width != b.width || a.height != b.height)
     throw Error{Code::kInvalidArgument,
-                fmt::format("masks of {}×{} and of {}×{} pixels; expected masks of one picture", a.width,
+                fmt::format("mask sizes {}×{} and {}×{} differ; expected masks of the same image", a.width,
                             a.height, b.width, b.height)};
 }
 

@@ -88,16 +88,17 @@ class Crossings {
 void expect_polygon(std::span<const double> polygon) {
   if (polygon.size() % 2 != 0)
     throw Error{Code::kInvalidArgument,
-                fmt::format("a polygon has {} coordinates, an odd number; expected x and y of each corner",
+                fmt::format("odd number of polygon coordinates ({}); expected x and y for each corner",
                             polygon.size())};
   if (polygon.size() < 6)
-    throw Error{Code::kInvalidArgument, fmt::format("a polygon has {} corner{}; expected at least 3",
+    throw Error{Code::kInvalidArgument, fmt::format("polygon with {} corner{}; expected at least 3",
                                                     polygon.size() / 2, polygon.size() == 2 ? "" : "s")};
   for (const double value : polygon)
     if (!(std::abs(value) <= kFarthestCorner))
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("a polygon has coordinate {}; expected at most {:.0f} from the picture", value,
-                              kFarthestCorner)};
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("polygon coordinate {} is out of range; expected at most {:.0f} pixels from the image",
+                      value, kFarthestCorner)};
 }
 
 Mask mask_of_polygon(std::span<const double> polygon, int width, int height) {
@@ -111,9 +112,8 @@ Mask mask_of_polygon(std::span<const double> polygon, int width, int height) {
     length += std::max(std::abs(from.x - to.x), std::abs(from.y - to.y));
   }
   if (length > kScale * kLongestBoundary)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("a polygon's boundary is {} pixels long; expected at most {}", length / kScale,
-                            kLongestBoundary)};
+    throw Error{Code::kInvalidArgument, fmt::format("polygon boundary of {} pixels; expected at most {}",
+                                                    length / kScale, kLongestBoundary)};
   Crossings crossings{width, height};
   for (std::size_t i = 0; i < corners.size(); ++i)
     walk(corners[i], corners[(i + 1) % corners.size()], [&](Point point) { crossings.step(point); });

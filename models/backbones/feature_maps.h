@@ -13,7 +13,8 @@ namespace abl::models {
 class FeatureMaps {
  public:
   virtual ~FeatureMaps() = default;
-  /// Shape: images [B, 3, H, W] -> for each level [B, channels()[i], ⌈H/strides()[i]⌉, ⌈W/strides()[i]⌉].
+  /// Shape: images [B, 3, H, W] -> for each level [B, channels()[i], H/strides()[i], W/strides()[i]]; where
+  /// a stride does not divide the image, rounded as the model says.
   virtual std::vector<torch::Tensor> maps(const torch::Tensor& images) = 0;
   virtual std::vector<std::int64_t> channels() const = 0;
   /// Units: pixels of the image between neighbours of a map.

@@ -30,7 +30,7 @@ void check_no_dropout(const DropoutOptions& dropout) {
 
 void refuse_maps() {
   C10_THROW_ERROR(ValueError,
-                  "a model of a family that gives no maps of features; a vision transformer, XCiT, Swin or "
+                  "a model family without feature maps; a vision transformer, XCiT, Swin or "
                   "ResNet is expected");
 }
 

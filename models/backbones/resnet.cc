@@ -163,7 +163,7 @@ std::vector<std::int64_t> ResNetImpl::channels() const {
 }
 
 torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
-  TORCH_CHECK_VALUE(fc_, "logits of a ResNet without a head; it gives maps of features alone");
+  TORCH_CHECK_VALUE(fc_, "this ResNet has no head: it computes feature maps, not logits");
   auto x = stem(images);
   for (const auto& stage : stages_) x = stage(x);
   return fc_(drop_out(x.mean({2, 3}), options_.dropout.head, is_training()));

@@ -14,7 +14,7 @@ void check_layers(const std::vector<std::int64_t>& layers, std::int64_t depth) {
 }
 
 void check_has_head(bool has_head) {
-  TORCH_CHECK_VALUE(has_head, "logits of a model without a head; it gives maps of features alone");
+  TORCH_CHECK_VALUE(has_head, "this model has no head: it computes feature maps, not logits");
 }
 
 }  // namespace abl::models

@@ -288,7 +288,7 @@ void check(const Tensor& maps, const Tensor& rois, const RoiAlignOptions& option
   TORCH_CHECK_VALUE(maps.dim() == 4 && rois.dim() == 2 && rois.size(1) == 5, "maps ", maps.sizes(),
                     " and rois ", rois.sizes(), "; [B, C, H, W] and [K, 5] are expected");
   TORCH_CHECK_VALUE(maps.size(2) > 0 && maps.size(3) > 0, "maps of ", maps.size(2), " x ", maps.size(3),
-                    " places; at least one is expected");
+                    "; expected at least 1 x 1");
   TORCH_CHECK_VALUE(options.height > 0 && options.width > 0 && options.samples >= 0, options.height, " x ",
                     options.width, " bins of ", options.samples,
                     " samples; positive numbers, or 0 samples, are expected");

@@ -79,7 +79,7 @@ TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
   EXPECT_EQ(said("<!-- ablate table a --pivot x --long -->\n```\nrow\n```\n"),
             "r.md:1: --pivot has no long form: expected no --long or --stats beside it");
   EXPECT_EQ(said("<!-- ablate table a --pivot x,,y -->\n```\nrow\n```\n"),
-            "r.md:1: pivot: expected factors with commas between them, such as groups,layout, got 'x,,y'");
+            "r.md:1: pivot: expected comma-separated factors, such as groups,layout; got 'x,,y'");
   EXPECT_THAT(said("<!-- ablate table a --format markdwn -->\n| a |\n"),
               HasSubstr("did you mean 'markdown'?"));
 }

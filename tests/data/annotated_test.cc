@@ -72,37 +72,36 @@ TEST_F(AnnotatedTest, CocoIsReadById) {
 }
 
 TEST_F(AnnotatedTest, EveryBadAnnotationIsOneLine) {
-  EXPECT_EQ(problem_with("bbox", {20, 3, 8, 5}),
-            "its box [20, 3, 8, 5] reaches outside its image of 24×16 pixels");
-  EXPECT_EQ(problem_with("bbox", {2, 3, 0, 5}), "its box [2, 3, 0, 5] is empty");
-  EXPECT_EQ(problem_with("bbox", {2, 3, 5}), "its 'bbox' has 3 numbers; expected left, top, width, height");
-  EXPECT_EQ(problem_with("bbox", {2, 3, 5, "x"}), "its 'bbox' has something that is not a number");
-  EXPECT_EQ(problem_with("segmentation", Json::array()), "it has no polygon: its 'segmentation' is empty");
+  EXPECT_EQ(problem_with("bbox", {20, 3, 8, 5}), "bounding box [20, 3, 8, 5] extends beyond the 24×16 image");
+  EXPECT_EQ(problem_with("bbox", {2, 3, 0, 5}), "empty bounding box [2, 3, 0, 5]");
+  EXPECT_EQ(problem_with("bbox", {2, 3, 5}), "'bbox' has 3 numbers; expected left, top, width and height");
+  EXPECT_EQ(problem_with("bbox", {2, 3, 5, "x"}), "'bbox' has a value that is not a number");
+  EXPECT_EQ(problem_with("segmentation", Json::array()), "empty 'segmentation': no polygon");
   EXPECT_EQ(problem_with("segmentation", {{1, 2, 3, 4, 5}}),
-            "a polygon has 5 coordinates, an odd number; expected x and y of each corner");
-  EXPECT_EQ(problem_with("segmentation", {Json::array()}), "a polygon has 0 corners; expected at least 3");
+            "odd number of polygon coordinates (5); expected x and y for each corner");
+  EXPECT_EQ(problem_with("segmentation", {Json::array()}), "polygon with 0 corners; expected at least 3");
   EXPECT_EQ(problem_with("segmentation", {{"size", {16, 23}}, {"counts", {368}}}),
-            "its mask is of 23×16 pixels, its image of 24×16");
+            "mask size 23×16 does not match image size 24×16");
   EXPECT_EQ(problem_with("segmentation", {{"size", {16, 24}}, {"counts", {3}}}),
-            "its runs have 3 pixels; its picture has 384");
+            "run lengths cover 3 pixels; the image has 384");
   EXPECT_EQ(problem_with("segmentation", {{"size", {16, 24}}, {"counts", "2!"}}),
-            "its counts have byte 33 as character 2; expected '0' to 'o'");
+            "invalid byte 33 in run lengths at character 2; expected '0' to 'o'");
   EXPECT_EQ(problem_with("category_id", 91), "unknown category 91; 'categories' lists 2, 3 to 18");
   EXPECT_EQ(problem_with("image_id", 7),
             "annotations[0], id 1, image 7: unknown image 7: 'images' does not list it");
-  EXPECT_EQ(problem_with("id", 2), "annotations[1], id 2, image 9: two annotations have this id");
-  EXPECT_EQ(problem_with("area", -1), "its 'area' is -1");
-  EXPECT_EQ(problem_with("iscrowd", 7), "its 'iscrowd' is 7; expected 0 or 1");
+  EXPECT_EQ(problem_with("id", 2), "annotations[1], id 2, image 9: duplicate annotation id");
+  EXPECT_EQ(problem_with("area", -1), "'area' is -1; expected 0 or more");
+  EXPECT_EQ(problem_with("iscrowd", 7), "'iscrowd' is 7; expected 0 or 1");
   EXPECT_THAT(problems([](Json& train) { train["annotations"][1].erase("bbox"); }),
-              ElementsAre("annotations[1], id 2, image 9: it has no 'bbox'"));
+              ElementsAre("annotations[1], id 2, image 9: missing 'bbox'"));
   EXPECT_THAT(problems([](Json& train) { train["images"][1]["id"] = 9; }),
-              ElementsAre("images[1], id 9: two images have id 9: this is a.jpg, and b.jpg came first"));
+              ElementsAre("images[1], id 9: duplicate image id 9: a.jpg and b.jpg"));
   EXPECT_THAT(problems([](Json& train) { train["images"][1]["file_name"] = "c.jpg"; }),
               ElementsAre("image 4: missing file c.jpg"));
   EXPECT_THAT(problems([](Json& train) { train["images"][1]["file_name"] = "../val2017/a.jpg"; }),
               ElementsAre("image 4: missing file ../val2017/a.jpg"));
   EXPECT_THAT(problems([](Json& train) { train["images"][1]["width"] = 0; }),
-              ElementsAre("images[1], id 4: its 'width' is 0; expected 1 to 32768"));
+              ElementsAre("images[1], id 4: 'width' is 0; expected 1 to 32768"));
 }
 
 TEST_F(AnnotatedTest, ABoxThatReachesOutByARoundingIsCut) {
@@ -129,10 +128,10 @@ TEST_F(AnnotatedTest, APictureOfAnotherSizeIsDamaged) {
   const auto set = open_set("coco");
   EXPECT_THAT(check_annotated(set, 1, stop_, [](auto) {}).damaged,
               ElementsAre(AllOf(HasSubstr("train2017/a.jpg"),
-                                HasSubstr("a picture of 20×16 pixels; its annotation is of 24×16"))));
+                                HasSubstr("image size 20×16 does not match its annotation's 24×16"))));
   EXPECT_THAT(error_of([&] { set.train->load(0); }), HasSubstr("data.damaged: skip would leave it out"));
   EXPECT_THAT(error_of([&] { pack_annotated(set, {.output = path("coco.abldata")}); }),
-              HasSubstr("its annotation is of 24×16 ('data check' lists every one)"))
+              HasSubstr("does not match its annotation's 24×16 ('data check' lists every one)"))
       << "in a packed file its boxes would be of another picture";
 }
 
@@ -147,9 +146,9 @@ TEST_F(AnnotatedTest, AFileThatIsNoAnnotationFileIsRefused) {
   Json other = instances();
   other["categories"][0]["name"] = "cat";
   put_coco(instances(), other);
-  EXPECT_THAT(error_of([&] { open_set("coco"); }), HasSubstr("expected the same ones"));
+  EXPECT_THAT(error_of([&] { open_set("coco"); }), HasSubstr("expected the same categories"));
   std::filesystem::remove_all(path("coco/val2017"));
-  EXPECT_THAT(error_of([&] { open_set("coco"); }), HasSubstr("val2017 is missing"));
+  EXPECT_THAT(error_of([&] { open_set("coco"); }), HasSubstr("coco/val2017; expected it or "));
 }
 
 TEST_F(AnnotatedTest, Ade20kLosesItsZero) {
@@ -176,13 +175,13 @@ TEST_F(AnnotatedTest, EveryBadLabelFileIsOneLine) {
   EXPECT_THAT(
       damaged(),
       ElementsAre(
-          AllOf(HasSubstr("images/training/c.jpg: missing file"),
-                HasSubstr("annotations/training/c.png, its labels")),
-          AllOf(HasSubstr("annotations/validation/d.png: missing file"), HasSubstr("its image")),
-          HasSubstr("training/a.jpg: label 151 at (1, 0); expected 0 to 150, or 255"),
-          HasSubstr("training/b.jpg: labels of 20×16 pixels; its picture has 24×16"),
+          AllOf(HasSubstr("images/training/c.jpg: missing label file"),
+                HasSubstr("annotations/training/c.png")),
+          HasSubstr("annotations/validation/d.png: missing image file "),
+          HasSubstr("training/a.jpg: label 151 at (1, 0) is out of range; expected 0 to 150, or 255"),
+          HasSubstr("training/b.jpg: label image size 20×16 does not match image size 24×16"),
           HasSubstr(
-              "validation/a.jpg: it has colours; expected labels: a palette, or grey of at most 8 bits")));
+              "validation/a.jpg: colour image; expected labels: a palette or grey image of at most 8 bits")));
 }
 
 TEST_F(AnnotatedTest, APackedFileHoldsTheSame) {
@@ -193,7 +192,7 @@ TEST_F(AnnotatedTest, APackedFileHoldsTheSame) {
     const PackResult made = pack_annotated(set, {.output = file});
     EXPECT_TRUE(made.made);
     EXPECT_FALSE(pack_annotated(set, {.output = file}).made) << "it is there already";
-    EXPECT_EQ(annotated_format_in(file), "packed file of annotated pictures");
+    EXPECT_EQ(annotated_format_in(file), "packed file of annotated images");
     const AnnotatedSet packed = open_set(below + ".abldata");
     EXPECT_EQ(packed.fingerprint, set.fingerprint);
     EXPECT_EQ(packed.categories, set.categories);
@@ -231,27 +230,26 @@ TEST_F(AnnotatedTest, ADamagedPackedFileIsFound) {
 TEST_F(AnnotatedTest, NeitherFolderNorPackedFileIsTakenForClasses) {
   put_coco(), put_ade20k();
   pack_annotated(open_set("coco"), {.output = path("coco.abldata")});
-  EXPECT_THAT(refusal(0, "coco"), HasSubstr("expected images with a class each"));
-  EXPECT_THAT(refusal(0, "ade"), HasSubstr("expected images with a class each"));
-  EXPECT_THAT(refusal(0, "coco.abldata"), HasSubstr("expected images with a class each"));
+  EXPECT_THAT(refusal(0, "coco"), HasSubstr("expected classification images"));
+  EXPECT_THAT(refusal(0, "ade"), HasSubstr("expected classification images"));
+  EXPECT_THAT(refusal(0, "coco.abldata"), HasSubstr("expected classification images"));
   EXPECT_EQ(recognise(path("coco")), "annotations/instances_train*.json (COCO instances)");
-  EXPECT_EQ(recognise(path("coco.abldata")), "packed file of annotated pictures");
+  EXPECT_EQ(recognise(path("coco.abldata")), "packed file of annotated images");
   put_picture("set/train/a/1.jpg"), put_picture("set/val/a/1.jpg");
-  EXPECT_THAT(error_of([&] { open_set("set"); }), HasSubstr("holds no annotated pictures"));
+  EXPECT_THAT(error_of([&] { open_set("set"); }), HasSubstr("holds no annotated images"));
   EXPECT_THAT(error_of([&] { pack_annotated(open_set("coco"), {.output = path("x"), .bound = 8}); }),
-              HasSubstr("expected neither --bound nor --raw"));
+              HasSubstr("--bound and --raw do not apply to annotated images"));
 }
 
 TEST_F(AnnotatedTest, CheckSaysWhatThereIsAndWhatIsWrong) {
   put_coco();
   testing::internal::CaptureStdout();
   EXPECT_EQ(check_annotations(path("coco"), 2, false), 0);
-  EXPECT_THAT(
-      testing::internal::GetCapturedStdout(),
-      AllOf(HasSubstr("COCO instances 2017, coco-1:"), HasSubstr("things   2 classes: car, dog"),
-            HasSubstr(
-                "train    2 images; 2 instances, 1 to 1 per category, 1 of them crowds; 1 images have none"),
-            HasSubstr("all 4 images and their annotations can be used")));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("COCO instances 2017, coco-1:"), HasSubstr("things   classes (2): car, dog"),
+                    HasSubstr("train    2 images; 2 instances, 1 to 1 per category, 1 of them crowds; images "
+                              "without instances: 1"),
+                    HasSubstr("all 4 images and their annotations are valid")));
   Json train = instances();
   train["annotations"][0]["category_id"] = 91;
   put_coco(train);

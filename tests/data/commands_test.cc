@@ -69,16 +69,15 @@ TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
 TEST_F(DataCommands, AnnotatedPicturesHaveTheSameCommands) {
   put_coco();
   const std::string coco = path("coco").string(), file = path("coco.abldata").string();
-  EXPECT_THAT(run({"check", "--root", coco}).out,
-              HasSubstr("all 4 images and their annotations can be used"));
+  EXPECT_THAT(run({"check", "--root", coco}).out, HasSubstr("all 4 images and their annotations are valid"));
   EXPECT_THAT(run({"format", "--root", coco}).out, HasSubstr("COCO instances"));
   EXPECT_THAT(run({"format", "--root", coco, "--open", "--json"}).out,
               HasSubstr("\"fingerprint\":\"coco-1:"));
   const auto named = run({"check", "--root", coco, "--name", "imagenet-1k"});
   EXPECT_EQ(named.code, 2);
-  EXPECT_THAT(named.err, HasSubstr("a name is expected of images with a class each"));
+  EXPECT_THAT(named.err, HasSubstr("--name applies to classification images only"));
   EXPECT_THAT(run({"pack", "--root", coco, "--output", file}).out, HasSubstr("2 + 2 annotated images"));
-  EXPECT_THAT(run({"check", "--root", file}).out, HasSubstr("packed file of annotated pictures, coco-1:"));
+  EXPECT_THAT(run({"check", "--root", file}).out, HasSubstr("packed file of annotated images, coco-1:"));
   EXPECT_EQ(run({"pack", "--root", coco, "--output", file + "2", "--raw"}).code, 2);
   Json train = instances();
   train["annotations"][0]["bbox"] = {20, 3, 8, 5};
@@ -86,11 +85,11 @@ TEST_F(DataCommands, AnnotatedPicturesHaveTheSameCommands) {
   const auto wrong = run({"check", "--root", coco});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.out,
-              HasSubstr("instances_train2017.json: annotations[0], id 1, image 9: its box [20, 3, 8, 5] "
-                        "reaches outside its image of 24×16 pixels\n1 problem\n"));
+              HasSubstr("instances_train2017.json: annotations[0], id 1, image 9: bounding box [20, 3, 8, 5] "
+                        "extends beyond the 24×16 image\n1 problem\n"));
   const auto packed = run({"pack", "--root", coco, "--output", file + "3"});
   EXPECT_EQ(packed.code, 0);
-  EXPECT_THAT(packed.err, HasSubstr("warning: 1 annotation cannot be used, the first is"));
+  EXPECT_THAT(packed.err, HasSubstr("warning: 1 invalid annotation, the first: "));
 }
 
 TEST_F(DataCommands, CheckNamesWhatIsPassedOver) {

@@ -155,7 +155,7 @@ TEST_F(Pack, IsMadeOnceAndNeverOverAnother) {
   put("set/train/a/3.jpg", images::jpeg_of({"444"}, 9, 9));
   EXPECT_THAT(refusal({}), HasSubstr("was made of folder-1:"));
   put("set.abldata", "something else");
-  EXPECT_THAT(refusal({}), HasSubstr("not a usable packed file"));
+  EXPECT_THAT(refusal({}), HasSubstr("an invalid packed file"));
   EXPECT_EQ(read_file(path("set.abldata")), "something else");
 }
 

@@ -102,7 +102,8 @@ TEST(ScenesTest, AreADataSet) {
   EXPECT_EQ(bytes_of(*scene), bytes_of(draw_scene(Split::kTrain, 2)));
   EXPECT_EQ(set.train->instances(2), scene->instances.size());
   EXPECT_EQ(set.train->name(2), "train scene 2");
-  EXPECT_EQ(error_of([] { drawn_scenes(1, 1, 32); }), "scenes of 32 pixels a side; expected 64 to 128");
+  EXPECT_EQ(error_of([] { drawn_scenes(1, 1, 32); }),
+            "scene size 32 is out of range; expected 64 to 128 pixels");
 }
 
 }  // namespace

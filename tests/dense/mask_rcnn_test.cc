@@ -146,7 +146,7 @@ TEST(MaskRcnn, SaysWhatIsWrongWithATarget) {
   EXPECT_THAT(refused([] {
                 MaskRcnn{MaskRcnnOptions{}, std::make_shared<torch::nn::ModuleListImpl>()};
               }),
-              testing::HasSubstr("; one that gives maps of features is expected"));
+              testing::HasSubstr("; expected one with feature maps"));
 }
 
 }  // namespace

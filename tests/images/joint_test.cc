@@ -192,7 +192,7 @@ TEST(JointTest, MultiScaleGivesOneOfItsSides) {
             multi_scale(picture_of_a_thing(), options, again).image.pixels);
   auto random = stream_of(0);
   EXPECT_THAT(error_of([&] { multi_scale(picture_of_a_thing(), {.sides = {}}, random); }),
-              testing::HasSubstr("no side"));
+              testing::HasSubstr("no sizes"));
 }
 
 TEST(JointTest, LargeScaleJitterGivesOneSize) {

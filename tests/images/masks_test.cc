@@ -123,35 +123,36 @@ TEST(MaskTest, CountsThatCannotBeAreRefusedWithTheReason) {
   const auto message = [](const std::string& counts) {
     return error_of([&] { mask_of_compressed(counts, 4, 3); });
   };
-  EXPECT_EQ(message("24"), "its runs have 6 pixels; its picture has 12");
-  EXPECT_EQ(message("25<"), "its runs have more than the 12 pixels of its picture");
-  EXPECT_EQ(message("2!5"), "its counts have byte 33 as character 2; expected '0' to 'o'");
-  EXPECT_EQ(message("2\xff"), "its counts have byte 255 as character 2; expected '0' to 'o'");
-  EXPECT_EQ(message("2o"), "its counts break off within a run, after character 2");
-  EXPECT_EQ(message("OO"), "its counts have a run of -1 pixels, which ends at character 1");
-  EXPECT_EQ(message("ooooooo0"), "its counts have a run beyond 32 bits at character 8");
+  EXPECT_EQ(message("24"), "run lengths cover 6 pixels; the image has 12");
+  EXPECT_EQ(message("25<"), "run lengths exceed the 12 pixels of the image");
+  EXPECT_EQ(message("2!5"), "invalid byte 33 in run lengths at character 2; expected '0' to 'o'");
+  EXPECT_EQ(message("2\xff"), "invalid byte 255 in run lengths at character 2; expected '0' to 'o'");
+  EXPECT_EQ(message("2o"), "run lengths are truncated after character 2");
+  EXPECT_EQ(message("OO"), "run length of -1 pixels at character 1 is out of range");
+  EXPECT_EQ(message("ooooooo0"), "run length at character 8 exceeds 32 bits");
   EXPECT_THAT(error_of([] {
                 mask_of_runs(std::vector<std::uint64_t>{~0ull, 13}, 4, 3);
               }),
-              testing::HasSubstr("more than the 12 pixels"));
-  EXPECT_THAT(error_of([] { mask_of_compressed("", 40'000, 1); }), testing::HasSubstr("40000×1 pixels"));
+              testing::HasSubstr("exceed the 12 pixels"));
+  EXPECT_THAT(error_of([] { mask_of_compressed("", 40'000, 1); }),
+              testing::HasSubstr("mask size 40000×1 is too large"));
 }
 
 TEST(MaskTest, PolygonsThatCannotBeAreRefusedWithTheReason) {
   const auto message = [](const Polygon& polygon) {
     return error_of([&] { mask_of_polygon(polygon, 10, 10); });
   };
-  EXPECT_EQ(message({}), "a polygon has 0 corners; expected at least 3");
-  EXPECT_EQ(message({1, 1, 2, 2}), "a polygon has 2 corners; expected at least 3");
+  EXPECT_EQ(message({}), "polygon with 0 corners; expected at least 3");
+  EXPECT_EQ(message({1, 1, 2, 2}), "polygon with 2 corners; expected at least 3");
   EXPECT_EQ(message({1, 1, 2, 2, 3, 3, 4}),
-            "a polygon has 7 coordinates, an odd number; expected x and y of each corner");
+            "odd number of polygon coordinates (7); expected x and y for each corner");
   EXPECT_EQ(message({1, 1, 2, std::numeric_limits<double>::quiet_NaN(), 3, 3}),
-            "a polygon has coordinate nan; expected at most 1000000 from the picture");
+            "polygon coordinate nan is out of range; expected at most 1000000 pixels from the image");
   EXPECT_EQ(message({1, 1, 2, 1e300, 3, 3}),
-            "a polygon has coordinate 1e+300; expected at most 1000000 from the picture");
+            "polygon coordinate 1e+300 is out of range; expected at most 1000000 pixels from the image");
   Polygon long_one;
   for (int i = 0; i < 40; ++i) long_one.insert(long_one.end(), {i % 2 == 0 ? -1e6 : 1e6, 1.0 * i});
-  EXPECT_THAT(message(long_one), testing::HasSubstr("pixels long; expected at most 20000000"));
+  EXPECT_THAT(message(long_one), testing::HasSubstr("pixels; expected at most 20000000"));
 }
 
 TEST(MaskTest, ADrawnRectangleIsItsBox) {

@@ -129,7 +129,7 @@ TEST(CocoTest, RefusesWhatCannotBeScored) {
   const images::Instance truth{.mask = images::filled_mask(4, 4, 0, 0, 2, 2), .area = 4};
   const Detection other{.category = 0, .score = 1, .box = {}, .mask = images::filled_mask(5, 4, 0, 0, 2, 2)};
   EXPECT_THAT(error_of([&] { match(std::vector{truth}, std::vector{other}, Regions::kMasks); }),
-              testing::HasSubstr("expected masks of one picture"));
+              testing::HasSubstr("expected masks of the same image"));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(NearestNeighboursTest, RefusesWhatIsNoVote) {
   EXPECT_EQ(error_of([&] {
               vote(std::vector{0.6f, 0.5f}, labels, {.neighbours = 2, .classes = 2, .temperature = 0});
             }),
-            "temperature 0; expected one above 0");
+            "temperature 0; expected a number above 0");
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(error_of([&] {
               vote(std::vector{0.6f, nan}, labels, {.neighbours = 2, .classes = 2});

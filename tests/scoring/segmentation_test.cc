@@ -54,14 +54,17 @@ TEST(SegmentationTest, RefusesClassesThatThereAreNot) {
   EXPECT_EQ(error_of([&] {
               matrix.add(Bytes{0, 0}, Bytes{0, 3});
             }),
-            "label 3 of a pixel; expected 0 to 2 or 255, which does not count");
-  EXPECT_EQ(error_of([&] { matrix.add(Bytes{0, 9}, Bytes{0, 1}); }), "class 9 of a pixel; expected 0 to 2");
+            "pixel label 3 is out of range; expected 0 to 2, or 255 (ignored)");
+  EXPECT_EQ(error_of([&] {
+              matrix.add(Bytes{0, 9}, Bytes{0, 1});
+            }),
+            "predicted class 9 is out of range; expected 0 to 2");
   EXPECT_EQ(error_of([&] {
               matrix.add(Bytes{0}, Bytes{0, 1});
             }),
-            "1 pixels were told a class, 2 have a label; expected as many");
+            "1 predicted and 2 labelled pixels; expected the same number");
   EXPECT_THAT(matrix.counts(), testing::Each(0u)) << "nothing is counted of what is refused";
-  EXPECT_EQ(error_of([] { ConfusionMatrix{256}; }), "256 classes of pixels; expected 1 to 255");
+  EXPECT_EQ(error_of([] { ConfusionMatrix{256}; }), "256 pixel classes; expected 1 to 255");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(FeatureMaps, OfAModelWithoutAHeadAreNoLogits) {
     EXPECT_EQ(refusal_of([&] {
                 trunk->forward(torch::randn({1, 3, 64, 64}));
               }),
-              "logits of a model without a head; it gives maps of features alone")
+              "this model has no head: it computes feature maps, not logits")
         << name;
   }
 }

@@ -84,8 +84,7 @@ TEST_F(PickedPivotTest, ALayoutChangesNoComparison) {
   EXPECT_FALSE(table.rows(0).cells(0).has_difference()) << "the baseline itself";
   for (const auto& line : table.rows()) EXPECT_FALSE(is_baseline(table, line)) << line.id();
   EXPECT_EQ(table.notes().Get(table.notes_size() - 1),
-            "pivoted by layout: each cell is compared with row groups=1,layout=block, also where that stands "
-            "in another column");
+            "pivoted by layout: each cell is compared with row groups=1,layout=block, also across columns");
 }
 
 TEST_F(PickedPivotTest, TheBestIsOfEachColumn) {
@@ -100,13 +99,13 @@ TEST_F(PickedPivotTest, TheBestIsOfEachColumn) {
 TEST_F(PickedPivotTest, AWrongNameIsToldWithTheNearest) {
   EXPECT_EQ(
       refusal({"layuot"}),
-      std::pair(Code::kInvalidArgument,
-                std::string{"the rows of s do not differ in 'layuot'; expected groups or layout; did you "
-                            "mean 'layout'?"}));
-  EXPECT_EQ(refusal({"layout", "m.layout"}).second, "pivot: 'm.layout' is m.layout, which is there twice");
+      std::pair(
+          Code::kInvalidArgument,
+          std::string{"s cannot be pivoted by 'layuot'; expected groups or layout; did you mean 'layout'?"}));
+  EXPECT_EQ(refusal({"layout", "m.layout"}).second, "pivot: duplicate factor 'm.layout' (m.layout)");
   EXPECT_EQ(storage::error_of([] { factors_named("a,,b"); }).second,
-            "pivot: expected factors with commas between them, such as groups,layout, got 'a,,b'");
-  EXPECT_EQ(storage::error_of([] { factors_named("a,a"); }).second, "pivot: 'a' is there twice");
+            "pivot: expected comma-separated factors, such as groups,layout; got 'a,,b'");
+  EXPECT_EQ(storage::error_of([] { factors_named("a,a"); }).second, "pivot: duplicate factor 'a'");
   EXPECT_THAT(factors_named(""), testing::IsEmpty());
 }
 
@@ -147,7 +146,7 @@ TEST_F(PickedPivotTest, MoreLevelsThanCanBeReadAreRefused) {
   submit(text);
   EXPECT_EQ(
       storage::error_of([&] { pivoted_by(db, to_proto(storage::read_table(db, "many")), {"x"}); }).second,
-      "x of many has 51 levels, each with columns of its own: expected 50 at most");
+      "pivot: 51 levels of x in many; expected at most 50");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace abl::views {
 extern const Read kFactorsRead{
     .path = "sweeps/*/factors",
     .of = &kSweepOfPath,
-    .about = "What the rows of the sweep's table differ in, by which the table can be pivoted",
+    .about = "Factors in which the sweep's rows differ: the table can be pivoted by them",
     .message = ablate::v1::TableFactors::descriptor,
     .answer = [](const Query& query,
                  const Stored& stored) { return to_json(table_factors(stored.db, query.name)); },

@@ -132,8 +132,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db, const Page& page) {
 
 extern const Read kWorkersRead{
     .path = "workers",
-    .about =
-        "Workers, with their slots, their runs, and why they get no trials; those that are connected first",
+    .about = "Workers with their slots and runs, and why they get no trials; connected ones first",
     .parameters = {{.name = "first",
                     .about = "Workers to skip; to continue, `next` of the last answer",
                     .number = Range{.otherwise = 0}},

@@ -76,8 +76,7 @@ Asked asked_of(const views::Query& query, TableFormat format) {
     if (format == TableFormat::kCsv) reject("columns: csv has all that there is, expected none");
     asked.options.shown = printing::shown_named(query.text("columns"));
   }
-  if (asked.statistics && !query.text("pivot").empty())
-    reject("statistics: are of the long form; expected no pivot");
+  if (asked.statistics && !query.text("pivot").empty()) reject("statistics: not available with pivot");
   if (asked.statistics && format != TableFormat::kText && format != TableFormat::kCsv)
     reject("statistics: expected the format text or csv");
   if ((!asked.options.caption.empty() || !asked.options.label.empty()) && format != TableFormat::kLatex &&
@@ -150,10 +149,9 @@ std::string print(const views::Query& query, const views::Stored& stored, TableF
       reject("the points of a search are printed as text, markdown or csv");
     const auto tuning = views::tuning(stored.db, query.name, {.count = kMostRows});
     if (tuning.left_out() > 0)
-      throw Error{
-          Code::kOutOfRange,
-          fmt::format("{} has more points than the {} that are printed here: 'ablate table {}' prints all",
-                      query.name, kMostRows, query.name)};
+      throw Error{Code::kOutOfRange,
+                  fmt::format("{} has more than {} points: run 'ablate table {}' for all of them", query.name,
+                              kMostRows, query.name)};
     return printing::tuning_text(tuning, format);
   }
   if (query.has("places")) asked.selection.only = rows_at(query, stored);

@@ -97,7 +97,7 @@ MaskRcnnImpl::MaskRcnnImpl(const MaskRcnnOptions& options, const std::shared_ptr
                            torch::Device device)
     : options_{options}, maps_{dynamic_cast<FeatureMaps*>(body.get())} {
   TORCH_CHECK_VALUE(maps_, "a backbone of type ", body ? body->name() : "none",
-                    "; one that gives maps of features is expected");
+                    "; expected one with feature maps");
   const auto strides = maps_->strides();
   for (std::size_t i = 1; i < strides.size(); ++i)
     TORCH_CHECK_VALUE(strides[i] == 2 * strides[i - 1], "a backbone with maps of strides ", strides,

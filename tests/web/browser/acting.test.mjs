@@ -69,7 +69,7 @@ describe("acting", { skip: kSkip }, () => {
       await page.close();
       await other.goto(new URL("/submit", fleet.url).href);
       await other.getByText("half-written").waitFor();
-      await button(other, "Discard it").click();
+      await button(other, "Discard draft").click();
       await other.getByText("half-written").waitFor({ state: "detached" });
       await other.reload();
       await heading(other, "New sweep");
@@ -82,9 +82,9 @@ describe("acting", { skip: kSkip }, () => {
       await write(page, "ablate: 1\nname: my-own\n");
       const begin = page.getByLabel("Begin with");
       const example = await begin.locator("option").nth(1).innerText();
-      for (const undo of [() => button(said(page, "replaced what was written"), "Undo").click(), () => page.keyboard.press("Control+z")]) {
+      for (const undo of [() => button(said(page, "replaced your text"), "Undo").click(), () => page.keyboard.press("Control+z")]) {
         await begin.selectOption(example);
-        await said(page, `The example ${example} replaced what was written.`).waitFor();
+        await said(page, `The example ${example} replaced your text.`).waitFor();
         await page.getByText("my-own").waitFor({ state: "detached" });
         await undo();
         await page.getByText("my-own").waitFor();

@@ -57,7 +57,7 @@ void BatchInMaking::prepare(std::size_t place) {
   auto sample = plan_.prepare(index, place);
   for (std::uint32_t step = 1; !sample && step < size; ++step)
     sample = plan_.prepare((index + step) % size, place);
-  if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
+  if (!sample && size > 0) throw Error{Code::kDataLoss, "data: no readable images"};
   if (!sample) return;
   std::memcpy(images_.data_ptr<std::uint8_t>() + place * bytes_, sample->image.pixels.data(), bytes_);
   auto& slot = slots_[place];

@@ -25,7 +25,7 @@ std::optional<images::Annotated> PicturesInMaking::prepared(std::size_t place) c
   auto picture = plan_.prepare(index, place);
   for (std::uint32_t step = 1; !picture && step < among; ++step)
     picture = plan_.prepare((index + step) % among, place);
-  if (!picture && among > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
+  if (!picture && among > 0) throw Error{Code::kDataLoss, "data: no readable images"};
   return picture;
 }
 

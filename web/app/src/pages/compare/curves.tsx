@@ -68,7 +68,7 @@ function crossings({ curves }: ComparedMetric): string {
   const where = last.map(
     ({ step, higher }) => `step ${whole(step)} (${higher.toUpperCase()} is higher after it)`,
   );
-  const thinned = curves.thinned ? " This is approximate: there are too many points for all of them." : "";
+  const thinned = curves.thinned ? " Approximate: too many points to use all." : "";
   if (where.length === 0) return `The curves do not cross.${thinned}`;
   const earlier = before > 0 ? `, and ${plural(before, "time")} before` : "";
   return `The curves cross at ${where.join(", ")}${earlier}.${thinned}`;

@@ -206,13 +206,13 @@ function Workbench({ of, source, extended, owner }: BenchProps) {
     if (before === kBlank) return;
     say({
       about: "draft",
-      text: `${what} replaced what was written.`,
+      text: `${what} replaced your text.`,
       undo: {
         label: "Undo",
         run: async () => {
           keepDraft(of, before);
           editor.current?.replace(before);
-          return { about: "draft", text: "The text is as it was." };
+          return { about: "draft", text: "Text restored." };
         },
       },
     });
@@ -284,9 +284,9 @@ function Workbench({ of, source, extended, owner }: BenchProps) {
       )}
       {draft !== null && draft === text && (
         <p class="muted">
-          This was written here before and not {extended === null ? "submitted" : "stored"}.{" "}
+          Draft restored; not {extended === null ? "submitted" : "stored"} yet.{" "}
           <button type="button" onClick={() => replaceBy(source.text, beginning(of))}>
-            Discard it
+            Discard draft
           </button>
         </p>
       )}
@@ -388,7 +388,7 @@ async function look(file: Source, extended: string | null, signal: AbortSignal):
   }
 }
 
-/** What "Discard it" goes back to. */
+/** What "Discard draft" goes back to. */
 const beginning = (of: string): string => (of === "" ? "An empty file" : "The stored file");
 
 /** A name that another sweep has: what can be done about it. `said`: the server's words, where a command stands for what is a button here. */

@@ -151,13 +151,13 @@ function Caption({ table, parts }: { table: Table; parts: Parts }) {
                 </strong>
               </>
             )}
-            {!baseline && (isPicked ? ", also where that stands in another column" : " of the group")}, grey
-            where it is not significant ({table.compare.legend}).{" "}
+            {!baseline && (isPicked ? ", also across columns" : " of the group")}, grey where it is not
+            significant ({table.compare.legend}).{" "}
           </>
         )}
         {hasBest
           ? "Bold: the best of a column and values not significantly different from it; underlined: the second best."
-          : "No value is bold: of no column a best is told from the others by the test."}
+          : "No value is bold: the test separates no best value in any column."}
       </p>
     </caption>
   );

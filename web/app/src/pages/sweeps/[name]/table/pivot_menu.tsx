@@ -50,7 +50,7 @@ function Picker({
   ofFile: Pivot | undefined;
 }) {
   const form = formOf(useAddress().searchParams);
-  if (factors.length === 0) return <p>The rows differ in no factor.</p>;
+  if (factors.length === 0) return <p>The rows do not differ in any factor.</p>;
   const inUse = form.picked.length > 0 ? form.picked : ofFile && !form.asRows ? [ofFile.by] : [];
   const along = inUse.flatMap((by) => factors.find((factor) => isNamed(factor, by)) ?? []);
   const pick = (factor: TableFactor): void => {
