@@ -56,7 +56,7 @@ void Bucketer::turn_to(std::uint32_t step) {
 
 void Bucketer::end() {
   if (in_bucket_.empty()) return;
-  for (const CurvePoint& point : in_bucket_.kept().all()) keep(kept_.series, point);
+  for (const CurvePoint& point : in_bucket_.kept()) keep(kept_.series, point);
   const std::uint32_t first = in_bucket_.first().step, last = in_bucket_.last().step;
   kept_.buckets.push_back({.middle = first + (last - first) / 2,
                            .points = in_bucket_.points(),

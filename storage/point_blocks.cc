@@ -65,9 +65,9 @@ std::string packed(const std::vector<Stretch>& parts) {
     put(bytes, place);
     put(bytes, part.points());
     put(bytes, part.not_finite());
-    put(bytes, static_cast<std::uint32_t>(kept.count));
+    put(bytes, static_cast<std::uint32_t>(kept.size()));
     put(bytes, part.sum());
-    for (const CurvePoint& point : kept.all())
+    for (const CurvePoint& point : kept)
       put(bytes, point.step), put(bytes, point.value), put(bytes, point.time_ms);
   }
   return bytes;

@@ -25,7 +25,7 @@ void Stretch::add(const Stretch& next) {
   points_ += next.points_;
   not_finite_ += next.not_finite_;
   sum_ += next.sum_;
-  for (const CurvePoint& point : next.kept().all()) keep(point);
+  for (const CurvePoint& point : next.kept()) keep(point);
 }
 
 void Stretch::keep(const CurvePoint& point) {

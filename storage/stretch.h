@@ -25,7 +25,9 @@ class Stretch {
   struct Kept {
     std::array<CurvePoint, kMostKept> points;
     std::size_t count = 0;
-    std::span<const CurvePoint> all() const { return {points.data(), count}; }
+    std::size_t size() const { return count; }
+    const CurvePoint* begin() const { return points.data(); }
+    const CurvePoint* end() const { return points.data() + count; }
   };
   /// Of what `kept` answered, and what was counted.
   Stretch(std::span<const CurvePoint> kept, std::uint32_t points, std::uint32_t not_finite, double sum);

@@ -177,7 +177,7 @@ TEST(PackedStretches, ComeBackAsTheyWere) {
   EXPECT_EQ(back[0].stretch.not_finite(), 1u);
   EXPECT_EQ(back[0].stretch.sum(), 45.0 - 36.0 - 1.0);
   std::vector<std::uint32_t> steps;
-  for (const CurvePoint& point : back[0].stretch.kept().all()) steps.push_back(point.step);
+  for (const CurvePoint& point : back[0].stretch.kept()) steps.push_back(point.step);
   EXPECT_THAT(steps, ElementsAre(0, 4, 8));
   EXPECT_EQ(back[1].place, 3u);
   EXPECT_FALSE(back[1].stretch.lowest());
