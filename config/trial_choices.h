@@ -23,6 +23,57 @@ constexpr std::string_view name_of(EmbeddingKind kind) {
   return {};
 }
 
+/// What a trial trains for.
+enum class TaskKind {
+  kClassify,  ///< images
+  kSegment,   ///< every pixel
+};
+
+constexpr std::string_view name_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kClassify:
+      return "classify";
+    case TaskKind::kSegment:
+      return "segment";
+  }
+  return {};
+}
+
+/// What stands on the maps of a backbone.
+enum class DenseHead { kSemanticFpn, kUperNet, kSetrNaive, kSetrPup, kSetrMla };
+
+constexpr std::string_view name_of(DenseHead head) {
+  switch (head) {
+    case DenseHead::kSemanticFpn:
+      return "semantic-fpn";
+    case DenseHead::kUperNet:
+      return "uper-net";
+    case DenseHead::kSetrNaive:
+      return "setr-naive";
+    case DenseHead::kSetrPup:
+      return "setr-pup";
+    case DenseHead::kSetrMla:
+      return "setr-mla";
+  }
+  return {};
+}
+
+/// How a picture is segmented in evaluation.
+enum class Inference {
+  kWhole,
+  kSlide,  ///< by windows, where they overlap the mean
+};
+
+constexpr std::string_view name_of(Inference inference) {
+  switch (inference) {
+    case Inference::kWhole:
+      return "whole";
+    case Inference::kSlide:
+      return "slide";
+  }
+  return {};
+}
+
 /// What an unreadable image does.
 enum class Damaged {
   kFail,  ///< it ends the run

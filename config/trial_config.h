@@ -145,8 +145,11 @@ struct RecipeConfig {
   int crop_padding = 4;     ///< with crop: pad
   double crop_area = 0.08;  ///< smallest part of the image, with crop: resized
   Resampling interpolation = Resampling::kBilinear;
-  double flip = 0;          ///< probability of a horizontal flip
-  double color_jitter = 0;  ///< brightness, contrast, saturation
+  double flip = 0;                  ///< probability of a horizontal flip
+  std::vector<double> scale_range;  ///< least and largest random scale of a picture; empty: as it fits
+  double largest_class = 1;         ///< part of a crop's labelled pixels that one class may be
+  bool distortion = false;          ///< of brightness, contrast, saturation and hue
+  double color_jitter = 0;          ///< brightness, contrast, saturation
   Appearance appearance = Appearance::kNone;
   std::string randaugment = "none";  ///< none | rand-m9-mstd0.5-inc1, …
   bool trivial_augment = false;
@@ -166,11 +169,23 @@ struct RecipeConfig {
   Precision precision = Precision::kFloat32;
 };
 
+/// What is learned, where it is not the classes of images.
+struct TaskConfig {
+  TaskKind kind = TaskKind::kClassify;
+  DenseHead head = DenseHead::kSemanticFpn;
+  int width = 0;            ///< channels of the head's convolutions; derived: what its paper has
+  std::vector<int> layers;  ///< of the backbone, that maps come from; empty: the usual ones
+  Inference inference = Inference::kWhole;
+
+  bool operator==(const TaskConfig&) const = default;
+};
+
 /// Everything that decides a trial's numbers, apart from the trainer's version and the data's fingerprint.
 struct TrialConfig {
   ModelConfig model;
   DataConfig data;
   RecipeConfig recipe;
+  TaskConfig task;
   std::int64_t seed = 0;
 };
 

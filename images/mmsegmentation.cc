@@ -136,7 +136,7 @@ Annotated segmentation_view(const Annotated& picture, const SegmentationRecipe& 
   Annotated view = random_ratio(picture, recipe.ratio, random);
   view = cropped(view, draw_mixed_crop(view.labels, recipe.width, recipe.height, recipe.most, random));
   if (random.uniform() < recipe.flip) flip(view);
-  distort(view.image, recipe.distortion, random);
+  if (recipe.distorts) distort(view.image, recipe.distortion, random);
   return padded(view, recipe.width, recipe.height, recipe.fill);
 }
 

@@ -49,6 +49,7 @@ struct SegmentationRecipe {
   int width = 512, height = 512;  ///< of what comes out
   double most = 0.75;             ///< of draw_mixed_crop
   double flip = 0.5;
+  bool distorts = true;
   PhotometricDistortion distortion;
   Colour fill{124, 116, 104};  ///< ImageNet's mean: 0 once it is normalised, as there
 };

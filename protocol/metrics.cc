@@ -57,6 +57,12 @@ class Name {
   char next_ = '\0';
 };
 
+/// Of an evaluation, more is better.
+template <const auto& evaluated, const auto& value>
+constexpr Quantity percent() {
+  return {metric::kOf<evaluated, value>.data(), Unit::kPercent, Better::kHigher};
+}
+
 constexpr std::array kTrainerMetrics{
     Quantity{metric::kTrainLoss, {}, Better::kLower},
     Quantity{metric::kTrainTop1, Unit::kPercent, Better::kHigher},
@@ -68,6 +74,12 @@ constexpr std::array kTrainerMetrics{
     Quantity{metric::kAverageLoss, {}, Better::kLower},
     Quantity{metric::kAverageTop1, Unit::kPercent, Better::kHigher},
     Quantity{metric::kAverageTop5, Unit::kPercent, Better::kHigher},
+    percent<metric::kVal, metric::kMeanIntersection>(),
+    percent<metric::kVal, metric::kMeanAccuracy>(),
+    percent<metric::kVal, metric::kPixelAccuracy>(),
+    percent<metric::kAverage, metric::kMeanIntersection>(),
+    percent<metric::kAverage, metric::kMeanAccuracy>(),
+    percent<metric::kAverage, metric::kPixelAccuracy>(),
     Quantity{metric::kLearningRate, {}, Better::kNone},
     Quantity{metric::kImagesPerSecond, {}, Better::kHigher},
     Quantity{metric::kMemoryBytes, Unit::kBillion, Better::kLower},

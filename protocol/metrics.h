@@ -47,6 +47,7 @@ inline constexpr const char* kValTop5 = kOf<kVal, kTop5>.data();
 inline constexpr const char* kAverageLoss = kOf<kAverage, kLoss>.data();
 inline constexpr const char* kAverageTop1 = kOf<kAverage, kTop1>.data();
 inline constexpr const char* kAverageTop5 = kOf<kAverage, kTop5>.data();
+inline constexpr const char* kValMeanIntersection = kOf<kVal, kMeanIntersection>.data();
 inline constexpr const char* kLearningRate = "lr";
 inline constexpr const char* kImagesPerSecond = "images_per_s";
 inline constexpr const char* kMemoryBytes = "memory_bytes";

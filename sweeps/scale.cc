@@ -44,10 +44,11 @@ std::vector<std::string> texts_of(YamlReader& reader, const Node& node, const st
 /// A key of a trial's document, as far as that can be told without its model.
 void expect_trial_key(const std::string& key, Place place, const std::string& field, Problems& problems) {
   const std::string section = key.substr(0, key.find('.'));
-  if (section == "model" || section == "data" || section == "recipe") return;
+  const std::vector<std::string> sections{"model", "data", "task", "recipe"};
+  if (std::ranges::find(sections, section) != sections.end()) return;
   problems.add(place, field,
-               fmt::format("'{}' is no key of a trial; expected one below model, data or recipe", key),
-               nearest_name(section, {"model", "data", "recipe"}));
+               fmt::format("'{}' is no key of a trial; expected one below {}", key, any_of(sections)),
+               nearest_name(section, sections));
 }
 
 /// A file of scales, which has a mapping `scales`. Throws: SweepFileError.

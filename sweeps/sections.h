@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/task/tasks.h"
 #include "sweeps/rows.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
@@ -50,7 +51,8 @@ void resolve_probe_columns(SweepSpec& spec, const Node& table, Problems& problem
 
 /// Reads `table:` (null: there is none). A sweep of the trainer knows the metrics and counts that exist; a
 /// command's metrics are its own, and nothing of it can be counted.
-TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command);
+TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command,
+                     const config::Task& task);
 /// The dotted keys that the table shows as columns.
 std::vector<std::string> setting_columns(const TableSpec& table);
 /// Gives each row the one that it is compared with: its group's, or the table's; of rows with factors the one

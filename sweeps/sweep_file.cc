@@ -13,6 +13,7 @@
 #include "config/document/trial_document.h"
 #include "config/model/model_section.h"
 #include "config/recipe/most_ranks.h"
+#include "config/task/tasks.h"
 #include "sweeps/attributes.h"
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"
@@ -297,7 +298,8 @@ WrittenSweep read_written(YamlReader& reader, const Node& root, const std::strin
   check_header(reader, root, spec);
   written.shared = read_shared(reader, root, folder, spec);
   if (!root.find("search"))
-    spec.table = read_table(reader, root.find("table"), root.place, spec.command.has_value());
+    spec.table = read_table(reader, root.find("table"), root.place, spec.command.has_value(),
+                            config::task_named(written.shared.text_at("task.kind").value_or("")));
   if (const Node* table = root.find("table"); table && spec.command && !spec.command->metrics.empty())
     if (const Node* columns = table->find("columns"))
       check_metric_columns(*spec.command, spec.table, *columns, reader.problems());

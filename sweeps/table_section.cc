@@ -163,7 +163,8 @@ void read_columns(YamlReader& reader, const Node& columns, bool command, TableSp
 
 }  // namespace
 
-TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command) {
+TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command,
+                     const config::Task& task) {
   TableSpec spec;
   const Node* columns = nullptr;
   if (table && reader.is_mapping(*table, "table")) {
@@ -185,8 +186,8 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
         table ? table->place : around, "table.columns",
         "missing; expected the metrics that the command emits, such as [{name: acc, metric: accuracy}]");
   } else {
-    using protocol::metric::kValTop1;
-    spec.columns.push_back({.name = "top1", .heading = kValTop1, .source = kValTop1});
+    const std::string name{task.metrics.front()}, judged = protocol::metric::of(protocol::metric::kVal, name);
+    spec.columns.push_back({.name = name, .heading = judged, .source = judged});
     describe(spec.columns.back(), protocol::trainer_metrics());
   }
   if (const Node* pivot = table ? table->find("pivot") : nullptr) read_pivot(reader, *pivot, spec);

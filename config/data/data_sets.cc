@@ -130,11 +130,25 @@ constexpr std::array kDataSets{
             "the same with each tile's colour off by chance: no model is right of every image"},
     DataSet{"negative-shapes", 10, 32, false, true, 40000, 2000, 0,
             "the same with fewer shapes, and tiles in the negative of the colour that is asked for"},
+    DataSet{"ade20k", 0, 512, false, false, 0, 0, 20'210,
+            "ADE20K as of the scene parsing challenge: 150 classes of pixels, the others do not count", 150},
+    DataSet{"scenes", 0, 96, false, true, 4000, 500, 0,
+            "drawn by the trainer: up to six shapes of seven kinds, one over another, on uneven ground", 8},
 };
 
 }  // namespace
 
 std::span<const DataSet> data_sets() { return kDataSets; }
+
+int classes_of(const DataSet& set, TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kClassify:
+      return set.classes;
+    case TaskKind::kSegment:
+      return set.labels;
+  }
+  return 0;
+}
 
 const DataSet* find_data_set(std::string_view name) {
   const auto found = std::ranges::find(kDataSets, name, &DataSet::name);

@@ -27,15 +27,18 @@ const std::vector<Field<DataConfig>>& data_fields();
 /// size.
 struct DataSet {
   std::string_view name;
-  int classes, image_size;
-  bool any_size;  ///< its images have no size of their own: a preset's goes before `image_size`
-  bool embedded;  ///< drawn by the trainer: no folder, no damaged files
+  int classes, image_size;  ///< classes of whole images; 0: they have none
+  bool any_size;            ///< its images have no size of their own: a preset's goes before `image_size`
+  bool embedded;            ///< drawn by the trainer: no folder, no damaged files
   int train_images, val_images;  ///< that are drawn; 0: as many as the folder has
   int images;                    ///< to train on, of one that is not drawn
   std::string_view sentence;
+  int labels = 0;  ///< of pixels; 0: they have none
 };
 
 std::span<const DataSet> data_sets();
+/// The classes that a task of that kind learns of it; 0: none.
+int classes_of(const DataSet& set, TaskKind kind);
 /// Null when there is none of that name.
 const DataSet* find_data_set(std::string_view name);
 

@@ -10,6 +10,8 @@
 #include "config/model/model_section.h"
 #include "config/model/plugin_section.h"
 #include "config/recipe/recipes.h"
+#include "config/task/task_section.h"
+#include "config/task/tasks.h"
 
 namespace abl::config {
 namespace {
@@ -90,6 +92,7 @@ Json json_schema() {
           {"properties",
            {{"model", model},
             {"data", schema_of(data_fields())},
+            {"task", schema_of(task_fields())},
             {"recipe", schema_of(recipe_fields())},
             {"seed", seed}}}};
 }
@@ -213,14 +216,27 @@ std::string preset_tables() {
 
 std::string data_table() {
   std::string text = "| name | classes | image_size | |\n|---|---|---|---|\n";
+  const auto classes = [](const DataSet& set) {
+    return set.classes > 0 ? std::to_string(set.classes) : fmt::format("{} of pixels", set.labels);
+  };
   for (const DataSet& set : data_sets()) {
     text += fmt::format(
-        "| `{}` | {} | {} | {}", set.name, set.classes,
+        "| `{}` | {} | {} | {}", set.name, classes(set),
         set.any_size ? fmt::format("the preset's, or {}", set.image_size) : std::to_string(set.image_size),
         set.sentence);
     if (set.embedded)
       text += fmt::format("; {} images to train and {} to evaluate", set.train_images, set.val_images);
     text += " |\n";
+  }
+  return text;
+}
+
+std::string task_table() {
+  std::string text = "| kind | metrics of an evaluation | |\n|---|---|---|\n";
+  for (const Task& task : tasks()) {
+    std::vector<std::string> metrics;
+    for (const std::string_view metric : task.metrics) metrics.push_back(fmt::format("val/{}", metric));
+    text += fmt::format("| `{}` | {} | {} |\n", name_of(task.kind), code_list(metrics), task.sentence);
   }
   return text;
 }
@@ -306,17 +322,25 @@ family is an error.
 ### Known data sets
 
 {}
+## task
+
+Without this section a trial classifies images. Keys of `recipe` that say nothing of a task are refused there.
+
+{}
+### Kinds
+
+{}
 ## recipe
 
 {}
 ### Recipes
 
-One file each in `config/recipes`, which says where every number comes from. What stands below a recipe holds for models of
-that size, whether the preset or its settings name it.
+One file each in `config/recipes`, which says where every number comes from. What stands below a recipe holds for
+models of that size, whether the preset or its settings name it.
 
 {})",
       key_table(model_fields()), family_table(), preset_tables(), layer_sections, key_table(data_fields()),
-      data_table(), key_table(recipe_fields()), recipe_list()));
+      data_table(), key_table(task_fields()), task_table(), key_table(recipe_fields()), recipe_list()));
 }
 
 }  // namespace abl::config

@@ -13,6 +13,8 @@
 #include "config/model/shape_rules.h"
 #include "config/recipe/evaluation_size.h"
 #include "config/recipe/recipes.h"
+#include "config/task/task_section.h"
+#include "config/task/tasks.h"
 
 namespace abl::config {
 namespace {
@@ -42,6 +44,12 @@ Json section_of(const Json& document, const char* key, std::vector<Problem>& pro
   return expect_mapping(document[key], key, problems) ? document[key] : Json(nullptr);
 }
 
+/// `document.task`, null where it is missing or no mapping.
+Json task_section_of(const Json& document, std::vector<Problem>& problems) {
+  const auto section = document.find("task");
+  return section != document.end() && expect_mapping(*section, "task", problems) ? *section : Json(nullptr);
+}
+
 /// What `data.image_size` is where the document does not say; 0 where nothing does.
 int usual_image_size(const DataSet* known, const ModelConfig& model) {
   const Preset* preset = find_preset(model.preset);
@@ -49,14 +57,16 @@ int usual_image_size(const DataSet* known, const ModelConfig& model) {
   return known ? known->image_size : 0;
 }
 
-DataConfig read_data(const Json& section, const ModelConfig& model, Origin origin,
+DataConfig read_data(const Json& section, const ModelConfig& model, TaskKind task, Origin origin,
                      std::vector<Problem>& problems) {
   DataConfig data;
   if (section.is_null()) return data;
   const std::string* name = text_at(section, "name");
   const DataSet* known = name ? find_data_set(*name) : nullptr;
   if (known) {
-    data.classes = known->classes;
+    if (std::string wrong = unfit(*known, task); !wrong.empty())
+      problems.push_back({"data.name", std::move(wrong), {}});
+    data.classes = std::max(2, classes_of(*known, task));
     data.train_images = known->train_images;
     data.val_images = known->val_images;
   }
@@ -73,10 +83,11 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
         fmt::format("; unknown data set '{}'{}", data.name, did_you_mean(data.name, sets));
     expect_required(data_fields(), data, "data", remedy, section, problems);
   }
-  if (origin == Origin::kWritten && known && data.classes != known->classes && data.classes > 1)
+  const int classes = known ? classes_of(*known, task) : 0;
+  if (origin == Origin::kWritten && classes > 0 && data.classes != classes && data.classes > 1)
     problems.push_back({"data.classes",
                         fmt::format("{} of {}, which has {}; another data set needs another name",
-                                    data.classes, known->name, known->classes),
+                                    data.classes, known->name, classes),
                         {}});
   if (origin == Origin::kWritten && known && !known->embedded && data.train_images > known->images)
     problems.push_back(
@@ -232,8 +243,10 @@ void assume_of_weights(TrialConfig& trial) {
 }
 
 Json model_and_images(const TrialConfig& trial) {
-  return {{"model", canonical_model(trial.model)},
-          {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}};
+  Json document{{"model", canonical_model(trial.model)},
+                {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}};
+  if (is_said(trial.task)) document["task"] = counted_task(trial.task);
+  return document;
 }
 
 void throw_if_any(const std::vector<Problem>& problems) {
@@ -254,7 +267,8 @@ TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
   Json data = section_of(document, "data", problems);
   if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
   trial.model = read_model(section_of(document, "model", problems), problems);
-  trial.data = read_data(data, trial.model, Origin::kStored, problems);
+  trial.task = read_task(task_section_of(document, problems), problems);
+  trial.data = read_data(data, trial.model, trial.task.kind, Origin::kStored, problems);
   if (problems.empty()) check_sizes(trial.model, trial.data, problems);
   const auto recipe = document.find("recipe");
   if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
@@ -266,13 +280,16 @@ TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
 TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& problems) {
   TrialConfig trial;
   if (!expect_mapping(document, "trial", problems)) return trial;
-  expect_keys(document, "", {"model", "data", "recipe", "seed"}, problems);
+  expect_keys(document, "", {"model", "data", "task", "recipe", "seed"}, problems);
   const std::size_t before = problems.size();
   trial.model = read_model(section_of(document, "model", problems), problems);
-  trial.data = read_data(section_of(document, "data", problems), trial.model, origin, problems);
+  trial.task = read_task(task_section_of(document, problems), problems);
+  trial.data =
+      read_data(section_of(document, "data", problems), trial.model, trial.task.kind, origin, problems);
   if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
   trial.recipe =
       read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
+  if (problems.size() == before) check_task(trial, problems);
   if (problems.size() == before && origin == Origin::kWritten && !trial.recipe.start_weights.empty())
     assume_of_weights(trial);
   if (document.contains("seed")) {
@@ -320,6 +337,16 @@ TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problem
   return teacher;
 }
 
+namespace {
+
+/// A recipe's section without the keys that say nothing of the task.
+Json of_the_task(Json recipe, const TaskConfig& task) {
+  for (const std::string_view key : task_of(task.kind).no_recipe_keys) recipe.erase(key);
+  return recipe;
+}
+
+}  // namespace
+
 Json canonical_document(const TrialConfig& trial) {
   Json document = model_and_images(trial);
   document["data"] = canonical_section(data_fields(), trial.data);
@@ -327,21 +354,26 @@ Json canonical_document(const TrialConfig& trial) {
   const int side = evaluation_side(trial.data.image_size, trial.recipe.eval_crop_ratio);
   if (side != trial.data.image_size) document["recipe"][kEvalResize] = side;
   document["seed"] = trial.seed;
+  if (is_said(trial.task)) document["task"] = canonical_section(task_fields(), trial.task);
   return document;
 }
 
 Json full_document(const TrialConfig& trial) {
-  return {{"model", full_model(trial.model)},
-          {"data", full_section(data_fields(), trial.data)},
-          {"recipe", full_section(recipe_fields(), trial.recipe)},
-          {"seed", trial.seed}};
+  Json document{{"model", full_model(trial.model)},
+                {"data", full_section(data_fields(), trial.data)},
+                {"recipe", of_the_task(full_section(recipe_fields(), trial.recipe), trial.task)},
+                {"seed", trial.seed}};
+  if (is_said(trial.task)) document["task"] = full_section(task_fields(), trial.task);
+  return document;
 }
 
 Json effective_document(const TrialConfig& trial) {
-  return {{"model", effective_model(trial.model)},
-          {"data", effective_section(data_fields(), trial.data)},
-          {"recipe", effective_section(recipe_fields(), trial.recipe)},
-          {"seed", trial.seed}};
+  Json document{{"model", effective_model(trial.model)},
+                {"data", effective_section(data_fields(), trial.data)},
+                {"recipe", of_the_task(effective_section(recipe_fields(), trial.recipe), trial.task)},
+                {"seed", trial.seed}};
+  if (is_said(trial.task)) document["task"] = effective_section(task_fields(), trial.task);
+  return document;
 }
 
 std::string canonical_text(const TrialConfig& trial) { return canonical_json(canonical_document(trial)); }

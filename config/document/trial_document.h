@@ -12,10 +12,10 @@ namespace abl::config {
 
 inline constexpr Range kSeedRange{0, 9007199254740991};  // 2^53 - 1: exact in every JSON reader
 
-/// Reads {"model": …, "data": …, "recipe": …, "seed": n}, fills in presets, recipes and defaults and checks
-/// shapes and ranges. `data.image_size` follows the preset where the document does not give it, unless the
-/// data set's images have a size of their own. All problems are appended to `problems`; the result is usable
-/// only when there are none.
+/// Reads {"model": …, "data": …, "task": …, "recipe": …, "seed": n}, of which task may be missing, fills in
+/// presets, recipes and defaults and checks shapes and ranges. `data.image_size` follows the preset where the
+/// document does not give it, unless the data set's images have a size of their own. All problems are
+/// appended to `problems`; the result is usable only when there are none.
 TrialConfig read_trial(const Json& document, std::vector<Problem>& problems);
 
 /// As above for one document that must be right. Canonical text is accepted too: of a document that names

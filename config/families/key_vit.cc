@@ -30,6 +30,7 @@ extern constinit const Family kKeyVitFamily{
     .keys = kKeyVitKeys,
     .sections = kKeyVitSections,
     .adds_positions = true,
+    .maps = MapsOf::kLayers,
     .presets = key_vit_presets,
     .layers = [](const ModelConfig& model) { return model.depth; },
     .check_sizes = check_key_vit_sizes,

@@ -86,6 +86,7 @@ extern constinit const Family kResnetFamily{
     .name = "resnet",
     .sentence = "ResNet and ResNeXt",
     .keys = kResnetKeys,
+    .maps = MapsOf::kStages,
     .presets = resnet_presets,
     .own_fields = resnet_fields,
     .has_batch_norm = [](const ModelConfig&) { return true; },

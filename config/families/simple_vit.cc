@@ -50,6 +50,7 @@ extern constinit const Family kSimpleVitFamily{
     .keys = kSimpleVitKeys,
     .sections = kSimpleVitSections,
     .adds_positions = true,
+    .maps = MapsOf::kLayers,
     .presets = simple_vit_presets,
     .own_fields = simple_vit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

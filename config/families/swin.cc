@@ -74,6 +74,7 @@ extern constinit const Family kSwinFamily{
     .sentence = "Swin transformer: attention in windows, in stages",
     .keys = kSwinKeys,
     .sections = kSwinSections,
+    .maps = MapsOf::kStages,
     .presets = swin_presets,
     .layers =
         [](const ModelConfig& model) {

@@ -133,6 +133,7 @@ extern constinit const Family kSwinV2Family{
     .sentence = "Swin transformer V2: cosine attention, norms at the end of the branches",
     .keys = kSwinV2Keys,
     .sections = kSwinV2Sections,
+    .maps = MapsOf::kStages,
     .presets = swin_v2_presets,
     .own_fields = swin_v2_fields,
     .layers =

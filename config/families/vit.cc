@@ -113,6 +113,7 @@ extern constinit const Family kVitFamily{
     .keys = kVitKeys,
     .adds_positions = true,
     .plugin = PluginPart::kAttention,
+    .maps = MapsOf::kLayers,
     .presets = vit_presets,
     .own_fields = vit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

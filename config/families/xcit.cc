@@ -355,6 +355,7 @@ extern constinit const Family kXcitFamily{
     .keys = kXcitKeys,
     .sections = kXcitSections,
     .adds_positions = true,
+    .maps = MapsOf::kLayers,
     .presets = xcit_presets,
     .own_fields = xcit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

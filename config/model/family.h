@@ -26,6 +26,13 @@ struct Preset {
 /// What of a family's models a plugin may be.
 enum class PluginPart { kNone, kAttention, kModel };
 
+/// What maps of features a family's models give, for heads that answer for places of an image.
+enum class MapsOf {
+  kNone,
+  kLayers,  ///< a map after each layer, all of one size
+  kStages,  ///< of stages, each coarser than the one before
+};
+
 /// A kind of backbone: one file of config/families, and all that the rest of config/ knows of it.
 struct Family {
   int place;  ///< in what lists all families
@@ -35,6 +42,7 @@ struct Family {
   std::span<const std::string_view> sections{};  ///< by layer, that it has
   bool adds_positions = false;                   ///< to its tokens, where they enter the first layer
   PluginPart plugin = PluginPart::kNone;
+  MapsOf maps = MapsOf::kNone;
   std::vector<Preset> (*presets)();
   const std::vector<Field<ModelConfig>>& (*own_fields)() = nullptr;  ///< keys of its own
   // null where there is nothing of the kind

@@ -7,6 +7,7 @@
 #include "config/model/family.h"
 #include "config/model/model_section.h"
 #include "config/recipe/recipes.h"
+#include "config/task/tasks.h"
 
 namespace abl::config {
 namespace {
@@ -20,6 +21,17 @@ std::vector<std::string> recipe_names() {
 std::vector<std::string> teachers() {
   auto all = preset_names();
   all.emplace_back(kTeacherTrial);
+  return all;
+}
+
+/// Of all tasks, of the weights and of their average.
+std::vector<std::string> judged_metrics() {
+  std::vector<std::string> all;
+  for (const char* evaluated : {"val", "val_ema"})
+    for (const Task& task : tasks())
+      for (const std::string_view metric : task.metrics)
+        if (auto name = fmt::format("{}/{}", evaluated, metric); std::ranges::find(all, name) == all.end())
+          all.push_back(std::move(name));
   return all;
 }
 
@@ -307,6 +319,23 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::flip,
        .sentence = "Probability of a horizontal flip.",
        .range = kFraction},
+      {.name = "scale_range",
+       .member = &R::scale_range,
+       .sentence =
+           "Least and largest random scale of a picture of which pixels are labelled, 1 being the one "
+           "at which its shorter side is image_size; the crop is of image_size.",
+       .range = {0.01, 100},
+       .derived_text = "1 and 1"},
+      {.name = "largest_class",
+       .member = &R::largest_class,
+       .sentence =
+           "Part of a crop's labelled pixels that one class may have: crops with more are drawn anew, "
+           "ten times at most; 1 = any.",
+       .range = {0, 1, true}},
+      {.name = "distortion",
+       .member = &R::distortion,
+       .sentence = "Whether brightness, contrast, saturation and hue of pictures are changed at random, as "
+                   "mmsegmentation's PhotoMetricDistortion."},
       {.name = "eval_every",
        .member = &R::eval_every,
        .sentence = "Epochs between evaluations; the last step is always evaluated.",
@@ -319,7 +348,7 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
       {.name = "patience_metric",
        .member = &R::patience_metric,
        .sentence = "What is to get better.",
-       .choices = {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss"},
+       .choices = judged_metrics(),
        .inert = [](const R& r) { return r.patience == 0; },
        .inert_when = "patience is 0"},
       {.name = "color_jitter",

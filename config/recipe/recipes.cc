@@ -52,6 +52,7 @@ Recipe parse(std::string_view name, std::string_view text) {
   const auto file = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   Recipe recipe{.name = std::string{name},
                 .sentence = file.at("sentence"),
+                .task = value_named<TaskKind>(file.value("task", "")),
                 .settings = file.at("settings"),
                 .by_model = {}};
   const Json by_model = file.value("by_model", Json::object());

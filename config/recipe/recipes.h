@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ std::span<const RecipeFile> recipe_files();
 struct Recipe {
   std::string name;
   std::string sentence;
-  Json settings;  ///< keys of `recipe`
+  std::optional<TaskKind> task;  ///< that it is for alone
+  Json settings;                 ///< keys of `recipe`
   /// What it sets otherwise for a preset's model, whether the preset or its sizes written out name that.
   std::vector<std::pair<std::string, Json>> by_model;
 };

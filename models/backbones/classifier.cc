@@ -47,4 +47,14 @@ std::shared_ptr<Classifier> Classifier::another(torch::Device) const {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "clone() of a ", name(), ": it does not override another()");
 }
 
+std::vector<Classifier*> classifiers_in(torch::nn::Module& network) {
+  if (auto* own = dynamic_cast<Classifier*>(&network)) return {own};
+  std::vector<Classifier*> all;
+  for (const auto& part : network.children()) {
+    const auto inside = classifiers_in(*part);
+    all.insert(all.end(), inside.begin(), inside.end());
+  }
+  return all;
+}
+
 }  // namespace abl::models

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace abl::models {
 
@@ -37,5 +38,9 @@ class Classifier : public torch::nn::Module {
   /// A model of the same options; its numbers are not asked for.
   virtual std::shared_ptr<Classifier> another(torch::Device device) const;
 };
+
+/// Those that a network is made of, or that it is: outermost ones, in the order of registration. Of a
+/// segmenter or a detector its backbone.
+std::vector<Classifier*> classifiers_in(torch::nn::Module& network);
 
 }  // namespace abl::models

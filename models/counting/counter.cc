@@ -31,7 +31,7 @@ std::string type_name(const torch::nn::Module& module) {
 
 class Counter final : public Observer {
  public:
-  explicit Counter(Classifier& model) {
+  explicit Counter(const torch::nn::Module& model) {
     std::unordered_map<std::string, std::size_t> by_name;
     for (const auto& item : model.named_modules()) {
       const auto& name = item.key();
@@ -117,7 +117,10 @@ class OperatorTap {
 
 }  // namespace
 
-std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size) {
+namespace {
+
+std::vector<PartCount> count(torch::nn::Module& model, std::int64_t image_size,
+                             const std::function<torch::Tensor(const torch::Tensor& image)>& answer) {
   use_meta_kernels();
   const torch::NoGradGuard no_grad;
   model.eval();
@@ -125,10 +128,20 @@ std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size) {
   {
     const Observation observation{counter};
     const OperatorTap tap{counter};
-    const auto image = torch::empty({1, 3, image_size, image_size}, torch::kMeta);
-    counter.set_output(0, model.forward(image));
+    counter.set_output(0, answer(torch::empty({1, 3, image_size, image_size}, torch::kMeta)));
   }
   return counter.take();
+}
+
+}  // namespace
+
+std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size) {
+  return count(model, image_size, [&](const torch::Tensor& image) { return model.forward(image); });
+}
+
+std::vector<PartCount> count_parts(const Network& network, std::int64_t image_size) {
+  const auto model = network.build(torch::kMeta);
+  return count(*model, image_size, [&](const torch::Tensor& image) { return network.answer(*model, image); });
 }
 
 namespace {

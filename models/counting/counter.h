@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/backbones/classifier.h"
+#include "models/counting/network.h"
 #include "models/counting/work.h"
 
 namespace abl::models {
@@ -30,6 +31,8 @@ struct PartCount {
 /// no arithmetic; `model` must have been built there.
 /// Throws: c10::NotImplementedError for an operator that has no kernel on the meta device.
 std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size);
+/// The same of any network, built for it.
+std::vector<PartCount> count_parts(const Network& network, std::int64_t image_size);
 
 /// The work of one call of an operator, told by its name and the shapes that it is given; nothing for an
 /// operator that costs nothing in any mode (views, additions, GELU, softmax) or calls others that do.

@@ -81,12 +81,11 @@ std::int64_t CountingAllocator::held() const { return sums(device_).held; }
 std::int64_t CountingAllocator::peak() const { return sums(device_).peak; }
 void CountingAllocator::forget_peak() { sums(device_).peak = sums(device_).held.load(); }
 
-StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
-                               const StepOptions& options) {
+StepMemory predict_step_memory(const Network& network, const StepOptions& options) {
   use_meta_kernels();
   CountingAllocator memory{torch::kMeta};
   StepMemory step;
-  const auto model = build(torch::kMeta);
+  const auto model = network.build(torch::kMeta);
   model->train();
   const bool lowered = options.precision == Precision::kBFloat16;
   std::vector<torch::Tensor> exact, optimiser, widened;
@@ -104,11 +103,10 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
 
   memory.forget_peak();
   const auto images = torch::empty({options.batch, 3, options.image_size, options.image_size}, torch::kMeta);
-  const auto classes = torch::empty({options.batch}, torch::dtype(torch::kLong).device(torch::kMeta));
   torch::Tensor loss;
   {
     const MetaAutocast autocast{options.precision == Precision::kAutocast};
-    loss = torch::cross_entropy_loss(model->forward(images.to(weight_type(*model))), classes);
+    loss = network.loss(*model, images.to(weight_type(*model)));
   }
   step.activations = memory.held() - step.parameters - step.optimiser;
   loss.backward();
@@ -121,21 +119,30 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
   return step;
 }
 
-ForwardMemory predict_forward_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
-                                     const StepOptions& options) {
+ForwardMemory predict_forward_memory(const Network& network, const StepOptions& options) {
   use_meta_kernels();
   CountingAllocator memory{torch::kMeta};
   const torch::NoGradGuard no_grad;
-  const auto model = build(torch::kMeta);
+  const auto model = network.build(torch::kMeta);
   model->eval();
   for (auto& parameter : model->parameters()) parameter.requires_grad_(false);
   ForwardMemory forward{.weights = memory.held()};
   memory.forget_peak();
   const auto images = torch::empty({options.batch, 3, options.image_size, options.image_size}, torch::kMeta);
   const MetaAutocast autocast{options.precision != Precision::kFloat};
-  const auto logits = model->forward(images).to(torch::kFloat);
+  const auto answer = network.answer(*model, images).to(torch::kFloat);
   forward.peak = memory.peak() - forward.weights;
   return forward;
+}
+
+StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
+                               const StepOptions& options) {
+  return predict_step_memory(classifier(build), options);
+}
+
+ForwardMemory predict_forward_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
+                                     const StepOptions& options) {
+  return predict_forward_memory(classifier(build), options);
 }
 
 std::int64_t peak_with_teacher(const StepMemory& step, const ForwardMemory& teacher) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "models/backbones/classifier.h"
+#include "models/counting/network.h"
 
 namespace abl::models {
 
@@ -66,8 +67,9 @@ struct StepMemory {
 
 /// Predicts the memory of a training step by taking one on the meta device, with the real module and its real
 /// backward pass, and adding up what would be allocated. Takes milliseconds, whatever the batch.
-/// `build`: builds the model on the device that it is given.
 /// Thread: one at a time in a process.
+StepMemory predict_step_memory(const Network& network, const StepOptions& options);
+/// The same of a classifier that `build` builds on the device that it is given.
 StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
                                const StepOptions& options);
 
@@ -79,7 +81,8 @@ struct ForwardMemory {
 
 /// Predicts the same for a forward pass in evaluation mode, without gradients. `options`: of them batch,
 /// image size and precision; the weights stay in 32 bits, as a teacher's do, and are cast where products are
-/// in 16. `build`, thread: as above.
+/// in 16. Thread: as above.
+ForwardMemory predict_forward_memory(const Network& network, const StepOptions& options);
 ForwardMemory predict_forward_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
                                      const StepOptions& options);
 

@@ -50,6 +50,7 @@ TEST(ReadTrialTest, APresetMayHaveAnMlpOfItsOwn) {
 TEST(ReadTrialTest, EveryPresetAndRecipeIsUsable) {
   for (const Preset& preset : presets()) {
     for (const Recipe& recipe : recipes()) {
+      if (recipe.task) continue;  // task_section_test.cc
       Json changed = document_of({{"preset", preset.name}});
       changed["recipe"] = {{"use", recipe.name}};
       EXPECT_THAT(problems_of(changed), IsEmpty()) << preset.name << " with " << recipe.name;

@@ -18,12 +18,11 @@
 #include "base/named_path.h"
 #include "config/data/data_sets.h"
 #include "config/document/trial_document.h"
-#include "models/counting/counter.h"
 #include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/description.h"
 #include "worker/trainer/commands/plugin_flag.h"
 #include "worker/trainer/device/gpu.h"
-#include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/training.h"
 
 namespace abl::commands {
@@ -66,9 +65,8 @@ constexpr double kOfTime = 0.3, kMacsPerSecond = 20e9;
 /// many.
 int shorten(config::TrialConfig& trial, Seconds budget, int threads) {
   auto& recipe = trial.recipe;
-  const auto options = tasks::training_options(trial);
-  const auto parts = models::count_parts(*models::build(options, torch::kMeta), models::image_size(options));
-  const double image = 3 * static_cast<double>(parts.front().work.macs) / (kMacsPerSecond * threads);
+  const double image =
+      3 * static_cast<double>(parts_of(trial).front().work.macs) / (kMacsPerSecond * threads);
   const double fits = std::max(4.0, kOfTime * budget.count() / std::max(1e-9, image));
   if (fits >= recipe.batch) return recipe.batch;
   const int whole = recipe.batch;

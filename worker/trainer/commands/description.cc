@@ -23,6 +23,7 @@
 #include "models/weights/state.h"
 #include "protocol/counts.h"
 #include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/tasks/new_task.h"
 
 namespace abl::commands {
 namespace {
@@ -49,11 +50,10 @@ void add_line(std::string_view memory, std::string_view precision,
   counts.emplace(protocol::beside_images(memory, precision), many - kMany * image);
 }
 
-void add_step_memory(const models::ModelOptions& options, Counts& counts) {
+void add_step_memory(const models::Network& network, int image_size, Counts& counts) {
   const auto step = [&](std::int64_t batch, models::Precision precision) {
-    return models::predict_step_memory(
-        [&](torch::Device device) { return models::build(options, device); },
-        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+    return models::predict_step_memory(network,
+                                       {.batch = batch, .image_size = image_size, .precision = precision});
   };
   const auto state = [&](models::Precision precision) {
     const auto memory = step(1, precision);
@@ -67,11 +67,10 @@ void add_step_memory(const models::ModelOptions& options, Counts& counts) {
         [&](std::int64_t batch) { return step(batch, counted_as(precision)).peak; }, counts);
 }
 
-void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
+void add_forward_memory(const models::Network& network, int image_size, Counts& counts) {
   const auto forward = [&](std::int64_t batch, models::Precision precision) {
-    return models::predict_forward_memory(
-        [&](torch::Device device) { return models::build(options, device); },
-        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+    return models::predict_forward_memory(network,
+                                          {.batch = batch, .image_size = image_size, .precision = precision});
   };
   counts.emplace(protocol::kMemoryWeights,
                  static_cast<double>(forward(1, models::Precision::kFloat).weights));
@@ -103,26 +102,29 @@ Counts flops_of(const models::Work& work) {
           {std::string{protocol::kFlopsFvcore5}, flops_fvcore(work, 5)}};
 }
 
-Counts counts_of(const models::ModelOptions& options, const std::vector<models::PartCount>& parts) {
+std::vector<models::PartCount> parts_of(const config::TrialConfig& trial) {
+  auto plain = trial;
+  plain.recipe = {};
+  return models::count_parts(tasks::network_of(plain), trial.data.image_size);
+}
+
+Counts counts_of(const config::TrialConfig& trial, const std::vector<models::PartCount>& parts) {
   const auto& whole = parts.front();
   auto counts = flops_of(whole.work);
   counts.emplace(protocol::kParamsAll, static_cast<double>(whole.params_all));
   counts.emplace(protocol::kParamsWeights, static_cast<double>(whole.params_weights));
-  for (const auto& [mode, params] : models::head_counts(options, parts))
+  for (const auto& [mode, params] : models::head_counts(tasks::training_options(trial), parts))
     counts.emplace(mode, static_cast<double>(params));
   add_conventions(parts, counts);
-  add_step_memory(options, counts);
-  add_forward_memory(options, counts);
+  const auto network = tasks::network_of(trial);
+  add_step_memory(network, trial.data.image_size, counts);
+  add_forward_memory(network, trial.data.image_size, counts);
   return counts;
 }
 
 namespace {
 
 using config::Json;
-
-std::vector<models::PartCount> parts_of(const models::ModelOptions& options) {
-  return models::count_parts(*models::build(options, torch::kMeta), models::image_size(options));
-}
 
 /// Of a training step as the recipe takes it.
 struct RecipeMemory {
@@ -136,9 +138,9 @@ struct RecipeMemory {
   std::int64_t peak() const { return peak_with_teacher(step, teacher) + average; }
 };
 
-std::int64_t bytes_of(const models::ModelOptions& options) {
+std::int64_t bytes_of(const models::Network& network) {
   std::int64_t bytes = 0;
-  for (const auto& [name, tensor] : models::state_of(*models::build(options, torch::kMeta)))
+  for (const auto& [name, tensor] : models::state_of(*network.build(torch::kMeta)))
     bytes += static_cast<std::int64_t>(tensor.nbytes());
   return bytes;
 }
@@ -155,18 +157,16 @@ std::string_view title_of(config::Optimiser optimiser) {
 
 RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
   const auto& recipe = trial.recipe;
-  const auto options = tasks::training_options(trial);
+  const auto network = tasks::network_of(trial);
   RecipeMemory memory{.batch = batch,
                       .images = (batch + recipe.accumulate - 1) / recipe.accumulate,
                       .precision = std::string{name_of(recipe.precision)},
                       .optimiser = std::string{title_of(recipe.optimiser)}};
-  memory.step =
-      models::predict_step_memory([&](torch::Device device) { return models::build(options, device); },
-                                  {.batch = memory.images,
-                                   .image_size = models::image_size(options),
-                                   .precision = counted_as(recipe.precision),
-                                   .optimiser_states = states_of(recipe.optimiser)});
-  const auto state = bytes_of(options);
+  memory.step = models::predict_step_memory(network, {.batch = memory.images,
+                                                      .image_size = trial.data.image_size,
+                                                      .precision = counted_as(recipe.precision),
+                                                      .optimiser_states = states_of(recipe.optimiser)});
+  const auto state = bytes_of(network);
   if (recipe.ema > 0) memory.average = state;
   memory.checkpoint = state + memory.step.optimiser + memory.average;
   if (recipe.distillation == config::Distillation::kNone) return memory;
@@ -306,9 +306,7 @@ void answer_lines(std::istream& in, std::ostream& out, const std::function<void(
 void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
   answer_lines(in, out, change, [](const Json& document) -> Json {
     const auto trial = config::read_model_or_throw(document);
-    const auto counts =
-        counts_of(tasks::training_options(trial), parts_of(tasks::model_options(trial.model, trial.data)));
-    return {{"counts", counts_json(counts)}};
+    return {{"counts", counts_json(counts_of(trial, parts_of(trial)))}};
   });
 }
 
@@ -322,15 +320,14 @@ void document_lines(std::istream& in, std::ostream& out, const std::function<voi
 }
 
 void describe_model(const config::TrialConfig& trial, const DescribeOptions& wanted, std::ostream& out) {
-  const auto options = tasks::model_options(trial.model, trial.data);
-  const auto parts = parts_of(options);
-  const auto counts = counts_of(options, parts);
+  const auto parts = parts_of(trial);
+  const auto counts = counts_of(trial, parts);
   const auto memory = memory_of(trial, wanted.batch > 0 ? wanted.batch : trial.recipe.batch);
   if (wanted.json) {
     const Json document{{"counts", counts_json(counts)},
                         {"memory", memory_json(memory)},
                         {"parts", parts_json(parts)},
-                        {"parameters", parameters_json(*models::build(options, torch::kMeta))}};
+                        {"parameters", parameters_json(*tasks::network_of(trial).build(torch::kMeta))}};
     out << document.dump(2) << '\n';
     return;
   }

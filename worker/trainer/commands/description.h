@@ -24,8 +24,11 @@ models::Precision counted_as(config::Precision precision);
 std::map<std::string, double> flops_of(const models::Work& work);
 
 /// What is known of a model before it is trained, by the names of protocol/counts.h.
-std::map<std::string, double> counts_of(const models::ModelOptions& options,
+/// `parts`: of its network, as `count_parts` gives them.
+std::map<std::string, double> counts_of(const config::TrialConfig& trial,
                                         const std::vector<models::PartCount>& parts);
+/// The parts of the network that a trial trains, without what its recipe adds.
+std::vector<models::PartCount> parts_of(const config::TrialConfig& trial);
 
 /// Counts for many models in one process: a canonical model document a line in, a line out each, in order:
 ///   {"counts": {"params.all": n, …}} (the names of protocol/counts.h) or {"error": "…"}

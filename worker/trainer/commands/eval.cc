@@ -11,10 +11,12 @@
 #include "data/progress.h"
 #include "models/backbones/model_options.h"
 #include "models/weights/lowered_weights.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/tasks/new_task.h"
 #include "worker/trainer/training/checkpoint.h"
 #include "worker/trainer/training/learner.h"
 #include "worker/trainer/training/weight_files.h"
@@ -29,6 +31,10 @@ struct EvalFlags {
   bool average = false, json = false;
 };
 
+int threads_of(const training::TrainingOptions& options) {
+  return options.loader_threads > 0 ? options.loader_threads : options.threads;
+}
+
 std::shared_ptr<models::Classifier> load(const EvalFlags& flags) {
   const auto& trial = flags.run.options.trial;
   auto model = models::build(tasks::model_options(trial.model, trial.data));
@@ -39,11 +45,45 @@ std::shared_ptr<models::Classifier> load(const EvalFlags& flags) {
   return model;
 }
 
+/// Of a task that is not classification: as its trainings evaluate.
+int eval_task(const EvalFlags& flags, const std::atomic<bool>& stop) {
+  const auto& options = flags.run.options;
+  const auto& trial = options.trial;
+  if (flags.split != protocol::metric::kVal)
+    throw Error{Code::kUnimplemented, fmt::format("--split {} of a task of kind {}: only val", flags.split,
+                                                  name_of(trial.task.kind))};
+  const torch::Device device{options.device};
+  const auto task = tasks::new_task(
+      trial, {.data_root = options.data_root, .device = device, .loader_threads = threads_of(options)});
+  const auto model = task->new_model();
+  training::fit_weights(*model, training::read_weights(flags.weights, flags.average), flags.weights.string());
+  model->to(device);
+  if (!flags.average) models::lower_weights(*model, training::type_of_weights(trial.recipe));
+  data::Progress progress{task->data().val_images};
+  const auto values = task->evaluate(*model, flags.split, stop, [&](std::int64_t done) {
+    progress.advance(static_cast<std::uint64_t>(done));
+  });
+  if (!values) throw Error{Code::kCancelled, "stopped before every image was evaluated"};
+  tasks::expect_finite(*values, fmt::format("with the weights {}", flags.weights.string()));
+  nlohmann::json document{{"split", flags.split}, {"images", task->data().val_images}};
+  std::string line = flags.split + ":";
+  for (const auto& [name, value] : *values) {
+    const std::string metric = name.substr(name.find('/') + 1);
+    const bool percent = protocol::unit_by_name(name) == protocol::Unit::kPercent;
+    document[metric] = value;
+    line += fmt::format(" {} {:.{}f}{},", metric, value, percent ? 2 : 4, percent ? " %" : "");
+  }
+  std::cout << (flags.json ? document.dump() : fmt::format("{} {} images", line, task->data().val_images))
+            << '\n';
+  return kExitOk;
+}
+
 int eval(EvalFlags& flags) {
   const auto& stop = stop_on_signals();
   flags.run.read();
   const auto& options = flags.run.options;
   at::set_num_threads(options.threads);
+  if (options.trial.task.kind != config::TaskKind::kClassify) return eval_task(flags, stop);
   const auto data = data::open_data(options.trial.data, options.data_root);
   const auto& images = data.of(*value_named<data::Split>(flags.split));
   if (images.size() == 0)
@@ -51,10 +91,9 @@ int eval(EvalFlags& flags) {
   const auto model = load(flags);
   data::Progress progress{images.size()};
   ranks::RankGroup alone;
-  const auto result =
-      tasks::evaluate(*model, images, options.trial, torch::Device{options.device},
-                      options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
-                      [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
+  const auto result = tasks::evaluate(
+      *model, images, options.trial, torch::Device{options.device}, threads_of(options), alone, stop,
+      [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
   if (!result) throw Error{Code::kCancelled, "stopped before every image was evaluated"};
   tasks::expect_finite(result->values(flags.split),
                        fmt::format("with the weights {}", flags.weights.string()));

@@ -138,6 +138,7 @@ torch::Tensor read_images(const std::filesystem::path& file, const config::Trial
 }
 
 Inference infer(const config::TrialConfig& trial, const InferOptions& options) {
+  tasks::expect_classifies(trial, "infer");
   if (!options.output.empty()) check_output(options);
   torch::manual_seed(static_cast<std::uint64_t>(trial.seed));  // of what does not come from the weights
   const auto model = models::build(tasks::model_options(trial.model, trial.data));

@@ -83,6 +83,7 @@ Probing::Probing(const training::TrainingOptions& options, Probed probed, const 
 }
 
 std::shared_ptr<models::Classifier> Probing::at_size(std::int64_t image_size) const {
+  tasks::expect_classifies(options_.trial, "probe");
   auto data = options_.trial.data;
   data.image_size = static_cast<int>(image_size);
   auto model = models::build(tasks::model_options(options_.trial.model, data));

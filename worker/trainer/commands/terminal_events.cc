@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "config/task/tasks.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/metrics.h"
 
@@ -29,12 +30,18 @@ void TerminalEvents::metric(std::int64_t step, const std::map<std::string, doubl
   step_ = step;
   if (const auto loss = values.find(metric::kTrainLoss); loss != values.end())
     loss_ = loss->second, images_per_s_ = values.at(metric::kImagesPerSecond);
-  if (const auto top1 = values.find(metric::kValTop1); top1 != values.end())
-    if (!best_ || top1->second > best_->second) best_ = {step, top1->second};
-  for (const char* split : {metric::kVal, metric::kAverage})
-    if (const auto top1 = values.find(metric::of(split, metric::kTop1)); top1 != values.end())
-      std::cout << fmt::format("\r\033[Kstep {0:>7}  {1}/top1 {2:6.2f} %  {1}/loss {3:.4f}\n", step, split,
-                               top1->second, values.at(metric::of(split, metric::kLoss)));
+  for (const std::string split : {metric::kVal, metric::kAverage})
+    for (const auto& task : config::tasks()) {
+      const std::string judged = metric::of(split, task.metrics.front());
+      const auto value = values.find(judged);
+      if (value == values.end()) continue;
+      const auto loss = values.find(metric::of(split, metric::kLoss));
+      std::cout << fmt::format(
+          "\r\033[Kstep {:>7}  {} {:6.2f} %{}\n", step, judged, value->second,
+          loss == values.end() ? "" : fmt::format("  {}/loss {:.4f}", split, loss->second));
+      if (split == metric::kVal && (!best_ || value->second > best_->value))
+        best_ = {.metric = judged, .step = step, .value = value->second};
+    }
   draw();
 }
 
@@ -57,7 +64,8 @@ void TerminalEvents::end(Status status, const std::string& reason, bool) {
   const std::scoped_lock lock{mutex_};
   std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", name_of(status), step_, total_,
                            reason.empty() ? "" : ": " + reason);
-  if (best_) std::cout << fmt::format("  best val/top1 {:.2f} %, step {}\n", best_->second, best_->first);
+  if (best_)
+    std::cout << fmt::format("  best {} {:.2f} %, step {}\n", best_->metric, best_->value, best_->step);
   if (step_ > first_) {
     const double seconds = seconds_since_start();
     const auto images = static_cast<double>((step_ - first_) * images_per_step_);

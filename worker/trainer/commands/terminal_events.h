@@ -26,8 +26,13 @@ class TerminalEvents final : public protocol::Events {
   std::mutex mutex_;
   std::int64_t first_ = 0, step_ = 0, total_ = 0, images_per_step_ = 0;
   double loss_ = 0, images_per_s_ = 0;
-  std::optional<std::pair<std::int64_t, double>> best_;  ///< step and val/top1
-  std::filesystem::path newest_;                         ///< checkpoint
+  struct Best {
+    std::string metric;
+    std::int64_t step = 0;
+    double value = 0;
+  };
+  std::optional<Best> best_;
+  std::filesystem::path newest_;  ///< checkpoint
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -10,6 +12,7 @@
 #include "base/file.h"
 #include "base/stop_on_signals.h"
 #include "config/recipe/most_ranks.h"
+#include "config/task/tasks.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/command_line.h"
 #include "protocol/events.h"
@@ -22,6 +25,7 @@
 #include "worker/trainer/commands/terminal_events.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/training.h"
 
 namespace abl::commands {
@@ -30,6 +34,8 @@ namespace flag = protocol::flag;
 namespace metric = protocol::metric;
 
 namespace {
+
+constexpr const char* kNone = "none";  // of --keep-best
 
 std::unique_ptr<protocol::Events> events_for(bool json, const RankFlags& ranks) {
   if (ranks.rank > 0) return std::make_unique<protocol::QuietEvents>();
@@ -60,12 +66,32 @@ void expect_unused(const std::filesystem::path& folder) {
                       folder.string(), name)};
 }
 
-/// Throws: Error{kInvalidArgument} for flags that do not go with the trial.
-void check_flags(const training::TrainingOptions& options) {
+/// What stands for the flags that were not given, and whether those that were go with the trial.
+/// Throws: Error{kInvalidArgument}.
+void settle_flags(training::TrainingOptions& options) {
+  const auto& task = config::task_of(options.trial.task.kind);
+  if (options.keep_best.empty()) options.keep_best = metric::of(metric::kVal, task.metrics.front());
+  const auto name = options.keep_best.substr(options.keep_best.find('/') + 1);
+  if (options.keep_best != kNone && std::ranges::find(task.metrics, name) == task.metrics.end())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--keep-best {}: a task of kind {} has {}", options.keep_best, name_of(task.kind),
+                            fmt::join(task.metrics, ", "))};
   if (options.keep_best.starts_with(metric::of(metric::kAverage, "")) && options.trial.recipe.ema == 0)
     throw Error{Code::kInvalidArgument, fmt::format("--keep-best {}: recipe.ema is 0, so there is no running "
                                                     "average to evaluate",
                                                     options.keep_best)};
+}
+
+/// What --keep-best may say, of whichever task.
+std::vector<std::string> kept_metrics() {
+  std::vector<std::string> all;
+  for (const char* evaluated : {metric::kVal, metric::kAverage})
+    for (const auto& task : config::tasks())
+      for (const auto value : task.metrics)
+        if (auto name = metric::of(evaluated, value); std::ranges::find(all, name) == all.end())
+          all.push_back(std::move(name));
+  all.emplace_back(kNone);
+  return all;
 }
 
 int train(RunFlags& flags, const RankFlags& ranks, const std::vector<protocol::ProbeRequest>& probes,
@@ -75,7 +101,8 @@ int train(RunFlags& flags, const RankFlags& ranks, const std::vector<protocol::P
   if (ranks.starts_ranks()) {
     try {
       flags.read_trial();
-      check_flags(options);
+      settle_flags(options);
+      if (!probes.empty()) tasks::expect_classifies(options.trial, flag::kProbe);
       const auto batch = config::known_batch(options.trial);
       const int parts = options.trial.recipe.accumulate;
       if (ranks.ranks > config::most_ranks(batch, parts))
@@ -93,7 +120,8 @@ int train(RunFlags& flags, const RankFlags& ranks, const std::vector<protocol::P
   std::shared_ptr<ranks::RankGroup> group;  // it goes after the end was said: the others notice when it does
   try {
     flags.read();
-    check_flags(options);
+    settle_flags(options);
+    if (!probes.empty()) tasks::expect_classifies(options.trial, flag::kProbe);
     if (options.resume.empty() && !ranks.is_rank()) expect_unused(options.run_dir);
     trial = options.trial;
     take_place(ranks, options);
@@ -158,14 +186,13 @@ Run declare_train(CLI::App& app) {
       ->check(whole_number(1, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--keep-best", options.keep_best,
-                 "Metric whose best checkpoint is kept as best.safetensors: val/top1, val/top5, val/loss, "
-                 "the same of "
-                 "val_ema, or none")
-      ->check(one_of({metric::kValTop1, metric::kValTop5, metric::kValLoss, metric::kAverageTop1,
-                      metric::kAverageTop5, metric::kAverageLoss, "none"}))
-      ->type_name("METRIC")
-      ->capture_default_str();
+  options.keep_best.clear();
+  app.add_option(
+         "--keep-best", options.keep_best,
+         "Metric whose best checkpoint is kept as best.safetensors: one of the task's, such as val/top1 or "
+         "val_ema/loss, or none; by default the task's first, val/top1 of a classifier")
+      ->check(one_of(kept_metrics()))
+      ->type_name("METRIC");
   app.add_option(flag::kProbe, flags->probes,
                  "Look into the trained model: a probe's name, or JSON such as {\"name\": \"attention\", "
                  "\"images\": 8}; repeatable")

@@ -11,6 +11,12 @@
 
 namespace abl::tasks {
 
+void expect_classifies(const config::TrialConfig& trial, std::string_view what) {
+  if (trial.task.kind != config::TaskKind::kClassify)
+    throw Error{Code::kUnimplemented,
+                fmt::format("{} of a task of kind {}: only of classifiers", what, name_of(trial.task.kind))};
+}
+
 models::ModelOptions model_options(const config::ModelConfig& model, const config::DataConfig& data) {
   const auto backbones = all_backbones();
   const auto found = std::ranges::find(backbones, model.family, &Backbone::family);

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "config/trial_config.h"
 #include "models/backbones/model_options.h"
 
 namespace abl::tasks {
+
+/// For what takes classifiers alone. Throws: Error{kUnimplemented}, with what was to be done, for a trial of
+/// another task.
+void expect_classifies(const config::TrialConfig& trial, std::string_view what);
 
 /// The options of the model that a trial describes: the one place where configuration becomes a model.
 /// Throws: Error{kUnimplemented} for a family that is not built here.

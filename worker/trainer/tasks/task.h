@@ -16,6 +16,7 @@
 #include "config/trial_config.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rank_group.h"
+#include "worker/trainer/tasks/teacher.h"
 
 namespace abl::tasks {
 
@@ -65,6 +66,8 @@ class Task {
   virtual const TaskData& data() const = 0;
   /// The network that learns, drawn anew on the CPU; `average`: one that follows it.
   virtual std::shared_ptr<torch::nn::Module> new_model() const = 0;
+  /// Whom steps learn from beside what is known of the data. Of a task that learns from nobody, never called.
+  virtual void take(Teacher teacher) { static_cast<void>(teacher); }
   /// Whether a step says how many of its images were recognised.
   virtual bool recognises() const { return false; }
 

@@ -18,9 +18,9 @@
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/precision.h"
-#include "worker/trainer/tasks/classify/classification.h"
 #include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/tasks/new_task.h"
 #include "worker/trainer/tasks/plugins.h"
 
 // How a training becomes one of several ranks'.
@@ -56,32 +56,30 @@ Training::Training(TrainingOptions options, protocol::Events& events)
       writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
-  auto task =
-      std::make_unique<tasks::Classification>(trial, tasks::TaskPlace{.data_root = options_.data_root,
-                                                                      .stands_in = options_.only_timed,
-                                                                      .device = device_,
-                                                                      .loader_threads = loader_threads(),
-                                                                      .ranks = options_.ranks});
+  task_ = tasks::new_task(trial, {.data_root = options_.data_root,
+                                  .stands_in = options_.only_timed,
+                                  .device = device_,
+                                  .loader_threads = loader_threads(),
+                                  .ranks = options_.ranks});
   if (!options_.only_timed) {
     weights_ = weight_digests(trial.recipe, options_.weights);
     weights_.merge(tasks::plugin_digests(trial.model));
   }
-  const tasks::TaskData& data = task->data();
+  const tasks::TaskData& data = task_->data();
   length_ = length_of(trial.recipe, data.train_images);
   share_ = tasks::share_of(trial.recipe, data, ranks_);
 
   torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
-  auto learning = task->new_model();  // on the CPU first: the same start on every device
+  auto learning = task_->new_model();  // on the CPU first: the same start on every device
   const auto started = options_.only_timed ? "" : start_from_weights(*learning, trial, options_.weights);
   learning->to(device_);
-  auto average = trial.recipe.ema > 0 ? task->new_model() : nullptr;
+  auto average = trial.recipe.ema > 0 ? task_->new_model() : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
                                        options_.ranks, new_graph());
   auto teacher = teacher_of(options_, device_);
   const std::string of_the_teacher = teacher.note;
-  task->take(std::move(teacher));
-  task_ = std::move(task);
+  if (teacher.model) task_->take(std::move(teacher));
 
   const Machine machine = this_machine(device_, ranks_.ranks());
   protocol::Events::Start start{.total_steps = length_.total_steps,

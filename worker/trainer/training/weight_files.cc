@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "config/document/trial_document.h"
 #include "config/recipe/recipes.h"
+#include "config/task/task_section.h"
 #include "models/backbones/model_options.h"
 #include "models/weights/state.h"
 #include "worker/trainer/tasks/model_factory.h"
@@ -137,13 +138,31 @@ WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFil
   return digests;
 }
 
+namespace {
+
+/// Into a classifier as it is. Of another network into each backbone, which may lack the head and what is
+/// before it: by way of a classifier.
+models::LoadedWeights start_backbones(torch::nn::Module& model, const config::TrialConfig& trial,
+                                      const NamedWeights& named) {
+  const models::WeightsOptions options{.fresh_head = true, .resize_positions = true, .other_patch = true};
+  if (!config::is_said(trial.task)) return fit_weights(model, named.weights, named.what, options);
+  const auto whole = models::build(tasks::model_options(trial.model, trial.data));
+  auto loaded = fit_weights(*whole, named.weights, named.what, options);
+  const auto from = models::state_of(*whole);
+  const torch::NoGradGuard no_grad;
+  for (auto* backbone : models::classifiers_in(model))
+    for (auto& [name, tensor] : models::state_of(*backbone)) tensor.copy_(from.at(name));
+  return loaded;
+}
+
+}  // namespace
+
 std::string start_from_weights(torch::nn::Module& model, const config::TrialConfig& trial,
                                const WeightFiles& files) {
   const auto& recipe = trial.recipe;
   if (recipe.start_weights.empty()) return {};
   const auto named = read_named(recipe.start_weights, files);
-  const auto loaded = fit_weights(model, named.weights, named.what,
-                                  {.fresh_head = true, .resize_positions = true, .other_patch = true});
+  const auto loaded = start_backbones(model, trial, named);
   std::string text = fmt::format("starts from the weights {}", recipe.start_weights);
   if (!loaded.prefix.empty()) text += fmt::format("; names without their prefix {}", loaded.prefix);
   if (!loaded.fresh.empty()) text += fmt::format("; as in a new model: {}", fmt::join(loaded.fresh, ", "));

@@ -9,7 +9,7 @@
 #include "config/trial_config.h"
 #include "models/backbones/classifier.h"
 #include "models/weights/weights.h"
-#include "worker/trainer/tasks/classify/teacher.h"
+#include "worker/trainer/tasks/teacher.h"
 
 namespace abl::training {
 

@@ -9,9 +9,9 @@
 #include "data/transform.h"
 #include "worker/trainer/tasks/batch.h"
 #include "worker/trainer/tasks/classify/loss.h"
-#include "worker/trainer/tasks/classify/teacher.h"
 #include "worker/trainer/tasks/loader.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/tasks/teacher.h"
 
 namespace abl::tasks {
 
@@ -21,10 +21,8 @@ class Classification final : public Task {
   /// Opens the data. Throws: Error, as a fault of this machine where it is the place in which they lie.
   Classification(const config::TrialConfig& trial, TaskPlace place);
 
-  /// Whom steps learn from beside the labels.
-  void take(Teacher teacher) { teacher_ = std::move(teacher); }
-
   const TaskData& data() const override { return data_; }
+  void take(Teacher teacher) override { teacher_ = std::move(teacher); }
   std::shared_ptr<torch::nn::Module> new_model() const override;
   bool recognises() const override { return true; }
   void load(const Steps& steps) override;

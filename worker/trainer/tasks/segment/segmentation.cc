@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "images/pillow_transform.h"
+#include "models/dense/segmentation/heads.h"
 #include "models/dense/segmentation/inference.h"
 #include "models/dense/segmentation/pixel_loss.h"
 #include "protocol/metrics.h"
@@ -20,22 +22,28 @@ torch::Tensor bytes_of(const std::uint8_t* first, torch::IntArrayRef shape) {
   return torch::from_blob(const_cast<std::uint8_t*>(first), shape, torch::kUInt8);
 }
 
-/// Shape: [B, H, W, 3] and [B, H, W], bytes, of pictures of one size.
-struct Pixels {
-  torch::Tensor images, labels;
-};
-
-Pixels pixels_of(const std::vector<images::Annotated>& pictures, std::int64_t count, bool pinned) {
+/// The first pictures of some of one size. Shape: [count, H, W, 3], bytes.
+torch::Tensor images_of(const std::vector<images::Annotated>& pictures, std::int64_t count, bool pinned) {
   const auto& first = pictures.front().image;
-  const auto bytes = torch::TensorOptions{torch::kUInt8}.pinned_memory(pinned);
-  Pixels pixels{.images = torch::empty({count, first.height, first.width, 3}, bytes),
-                .labels = torch::empty({count, first.height, first.width}, bytes)};
+  auto all = torch::empty({count, first.height, first.width, 3},
+                          torch::TensorOptions{torch::kUInt8}.pinned_memory(pinned));
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto& [image, instances, labels] = pictures[static_cast<std::size_t>(i)];
-    pixels.images[i].copy_(bytes_of(image.pixels.data(), {image.height, image.width, 3}));
-    pixels.labels[i].copy_(bytes_of(labels.labels.data(), {labels.height, labels.width}));
+    const auto& image = pictures[static_cast<std::size_t>(i)].image;
+    all[i].copy_(bytes_of(image.pixels.data(), {image.height, image.width, 3}));
   }
-  return pixels;
+  return all;
+}
+
+/// Their labels. Shape: [count, H, W], bytes.
+torch::Tensor labels_of(const std::vector<images::Annotated>& pictures, std::int64_t count, bool pinned) {
+  const auto& first = pictures.front().labels;
+  auto all = torch::empty({count, first.height, first.width},
+                          torch::TensorOptions{torch::kUInt8}.pinned_memory(pinned));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& labels = pictures[static_cast<std::size_t>(i)].labels;
+    all[i].copy_(bytes_of(labels.labels.data(), {labels.height, labels.width}));
+  }
+  return all;
 }
 
 }  // namespace
@@ -93,9 +101,11 @@ bool Segmentation::next() {
 Work Segmentation::work(torch::nn::Module& model, std::int64_t, bool halved) {
   const auto all = static_cast<std::int64_t>(batch_->size());
   const auto count = halved ? std::max<std::int64_t>(1, all / 2) : all;
-  const auto pixels = pixels_of(*batch_, count, place_.device.is_cuda());
-  const auto images = input_.images({.images = pixels.images, .labels = {}, .erased = {}});
-  const auto labels = pixels.labels.to(place_.device, /*non_blocking=*/true).to(torch::kInt64);
+  const bool pinned = place_.device.is_cuda();
+  const auto images =
+      input_.images({.images = images_of(*batch_, count, pinned), .labels = {}, .erased = {}});
+  const auto labels =
+      labels_of(*batch_, count, pinned).to(place_.device, /*non_blocking=*/true).to(torch::kInt64);
   auto& segmenter = dynamic_cast<models::SegmenterImpl&>(model);
   return {
       .images = count,
@@ -124,7 +134,11 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
         PicturePlan plan;
         if (const auto index = number * ranks.ranks() + ranks.rank(); index < val)
           plan.indices.push_back(static_cast<std::uint32_t>(index));
-        plan.prepare = [&](std::uint32_t index, std::size_t) { return set_.val->load(index); };
+        plan.prepare = [&](std::uint32_t index, std::size_t) -> std::optional<images::Annotated> {
+          auto picture = set_.val->load(index);
+          if (picture) picture = evaluated(std::move(*picture));
+          return picture;
+        };
         return std::make_shared<PicturesInMaking>(std::move(plan));
       }};
   scoring::ConfusionMatrix told{classes};
@@ -133,20 +147,18 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
   while (const auto pictures = loader.next()) {
     if (ranks.as_first(stop)) return std::nullopt;
     if (pictures->empty()) continue;
-    const auto pixels = pixels_of(*pictures, 1, place_.device.is_cuda());
-    const auto images = input_.images({.images = pixels.images, .labels = {}, .erased = {}});
-    torch::Tensor logits;
-    device::compute(segmenter, images, trial_.recipe, [&](const torch::Tensor& lowered) {
-      logits = models::whole_logits([&](const torch::Tensor& of) { return segmenter.forward(of); }, lowered)
-                   .to(torch::kFloat);
-    });
-    const auto labels = pixels.labels.to(place_.device).to(torch::kInt64);
+    const bool pinned = place_.device.is_cuda();
+    const auto labels = labels_of(*pictures, 1, pinned);
+    const auto told_logits = models::resize_map(
+        logits(segmenter,
+               input_.images({.images = images_of(*pictures, 1, pinned), .labels = {}, .erased = {}})),
+        labels.size(1), labels.size(2), /*align_corners=*/false);
+    const auto there = labels.to(place_.device).to(torch::kInt64);
     loss += torch::stack(
-        {models::pixel_loss(logits, labels).to(torch::kFloat64), torch::ones({}, loss.options())});
-    const auto best = logits.argmax(1).to(torch::kUInt8).cpu().contiguous();
+        {models::pixel_loss(told_logits, there).to(torch::kFloat64), torch::ones({}, loss.options())});
+    const auto best = told_logits.argmax(1).to(torch::kUInt8).cpu().contiguous();
     const auto size = static_cast<std::size_t>(best.numel());
-    told.add({best.const_data_ptr<std::uint8_t>(), size},
-             {pixels.labels.const_data_ptr<std::uint8_t>(), size});
+    told.add({best.const_data_ptr<std::uint8_t>(), size}, {labels.const_data_ptr<std::uint8_t>(), size});
     if (progress) progress(1);
   }
   ranks.sum(loss);
@@ -158,6 +170,34 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
       {name(protocol::metric::kMeanIntersection), 100 * scores.mean_intersection},
       {name(protocol::metric::kMeanAccuracy), 100 * scores.mean_accuracy},
       {name(protocol::metric::kPixelAccuracy), 100 * scores.accuracy}};
+}
+
+/// The picture as the network sees it, its labels as they are.
+images::Annotated Segmentation::evaluated(images::Annotated picture) const {
+  const int side = options_.evaluated_side;
+  if (side == 0) return picture;
+  const auto [width, height] = images::size_within(picture.image.width, picture.image.height, 4 * side, side);
+  if (width == picture.image.width && height == picture.image.height) return picture;
+  picture.image = images::resize(picture.image, width, height, images::Interpolation::kBilinear);
+  return picture;
+}
+
+/// Of the images' size, in float32.
+torch::Tensor Segmentation::logits(models::SegmenterImpl& segmenter, const torch::Tensor& images) const {
+  const models::WholeOptions whole{.multiple = options_.multiple};
+  const std::int64_t window = options_.window, stride = std::max<std::int64_t>(1, 2 * window / 3);
+  torch::Tensor logits;
+  device::compute(segmenter, images, trial_.recipe, [&](const torch::Tensor& lowered) {
+    const auto segment = [&](const torch::Tensor& of) { return segmenter.forward(of); };
+    logits = window == 0 ? models::whole_logits(segment, lowered, whole)
+                         : models::sliding_logits(segment, lowered,
+                                                  {.rows = window,
+                                                   .columns = window,
+                                                   .row_stride = stride,
+                                                   .column_stride = stride,
+                                                   .whole = whole});
+  });
+  return logits.to(torch::kFloat);
 }
 
 /// Of all ranks.

@@ -8,6 +8,7 @@
 #include "data/annotated/annotated_source.h"
 #include "data/order.h"
 #include "images/mmsegmentation.h"
+#include "models/counting/network.h"
 #include "models/dense/segmentation/segmenter.h"
 #include "models/dense/trunk_maps.h"
 #include "scoring/segmentation.h"
@@ -22,7 +23,14 @@ struct SegmentationOptions {
   models::SegmenterOptions segmenter;
   models::TrunkMapsOptions maps;
   images::SegmentationRecipe view;  ///< of a picture in training
+  int evaluated_side = 0;  ///< shorter side of a picture in evaluation, at most four times that; 0: its own
+  std::int64_t multiple = 1;  ///< to which pictures and windows are filled up in evaluation
+  int window = 0;             ///< side of the windows in evaluation, at two thirds of it; 0: whole pictures
 };
+
+/// Of a trial whose task it is.
+SegmentationOptions segmentation_options(const config::TrialConfig& trial);
+models::Network segmentation_network(const config::TrialConfig& trial);
 
 /// Every pixel is recognised as one of the data's labels.
 ///   metrics: loss, miou (mean over the classes that are there), macc (their accuracy), aacc (of all pixels),
@@ -38,13 +46,15 @@ class Segmentation final : public Task {
   void load(const Steps& steps) override;
   bool next() override;
   Work work(torch::nn::Module& model, std::int64_t step, bool halved) override;
-  /// Each picture as a whole, in its own size.
+  /// Every picture, scored at its own size.
   std::optional<std::map<std::string, double>> evaluate(
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) override;
 
  private:
   PicturePlan plan_of(std::int64_t step) const;
+  images::Annotated evaluated(images::Annotated picture) const;
+  torch::Tensor logits(models::SegmenterImpl& segmenter, const torch::Tensor& images) const;
   scoring::ConfusionMatrix summed(const scoring::ConfusionMatrix& own) const;
 
   const config::TrialConfig& trial_;

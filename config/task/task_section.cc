@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/task/task_section.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "config/data/data_sets.h"
+#include "config/model/family.h"
+#include "config/recipe/recipes.h"
+#include "config/task/tasks.h"
+
+namespace abl::config {
+namespace {
+
+constexpr int kMostLabels = 255;  // of pixels: a byte each, of which 255 is none
+
+bool has_no_head(const TaskConfig& task) { return task.kind != TaskKind::kSegment; }
+
+/// Channels as the heads' papers and releases have them.
+int usual_width(DenseHead head) {
+  switch (head) {
+    case DenseHead::kSemanticFpn:
+      return 128;
+    case DenseHead::kUperNet:
+      return 512;
+    case DenseHead::kSetrNaive:
+    case DenseHead::kSetrPup:
+    case DenseHead::kSetrMla:
+      return 256;
+  }
+  return 0;
+}
+
+bool stands_on_pyramid(const TaskConfig& task) {
+  return task.head == DenseHead::kSemanticFpn || task.head == DenseHead::kUperNet;
+}
+
+}  // namespace
+
+const std::vector<Field<TaskConfig>>& task_fields() {
+  using T = TaskConfig;
+  static const std::vector<Field<T>> kFields{
+      {.name = "kind",
+       .member = choice<&T::kind>(),
+       .sentence = "What is learned.",
+       .required = true,
+       .derived_text = "`classify`"},
+      {.name = "head",
+       .member = choice<&T::head>(),
+       .sentence = "What makes classes of pixels of the backbone's maps.",
+       .inert = has_no_head,
+       .inert_when = "kind is classify"},
+      {.name = "width",
+       .member = &T::width,
+       .sentence = "Channels of the head's convolutions.",
+       .range = {1, 65536},
+       .derived = [](const T& task) { return Json(usual_width(task.head)); },
+       .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's",
+       .inert = has_no_head,
+       .inert_when = "kind is classify"},
+      {.name = "layers",
+       .member = &T::layers,
+       .sentence = "Layers of the backbone, from 1, that its four maps come from.",
+       .range = {1, 10000},
+       .derived_text = "of a plain transformer those at a third, a half, two thirds and the end, for SETR at "
+                       "each quarter; of others their stages",
+       .inert = has_no_head,
+       .inert_when = "kind is classify"},
+      {.name = "inference",
+       .member = choice<&T::inference>(),
+       .sentence = "How a picture is evaluated, whose shorter side is made image_size: as a whole, or by "
+                   "windows of image_size at two thirds of it, with the mean where they overlap.",
+       .inert = has_no_head,
+       .inert_when = "kind is classify"},
+  };
+  return kFields;
+}
+
+TaskConfig read_task(const Json& section, std::vector<Problem>& problems) {
+  TaskConfig task;
+  if (section.is_null()) return task;
+  expect_keys(section, "task", names(task_fields()), problems);
+  const std::size_t before = problems.size();
+  read_fields(section, "task", task_fields(), task, problems);
+  if (!section.contains("kind") && !is_misspelt("task.kind", problems) && problems.size() == before)
+    problems.push_back(
+        {"task.kind", fmt::format("missing; expected {}", any_of(abl::names_of<TaskKind>())), {}});
+  reset_inert(task_fields(), task);
+  return task;
+}
+
+std::string unfit(const DataSet& set, TaskKind kind) {
+  if (classes_of(set, kind) > 0) return {};
+  std::vector<std::string> fit;
+  for (const Task& task : tasks())
+    if (classes_of(set, task.kind) > 0) fit.push_back(fmt::format("{{kind: {}}}", name_of(task.kind)));
+  return fmt::format("{} has no labels of {}; expected task: {}", set.name, task_of(kind).unit, any_of(fit));
+}
+
+Json counted_task(const TaskConfig& task) {
+  Json counted = canonical_section(task_fields(), task);
+  counted.erase("inference");
+  return counted;
+}
+
+namespace {
+
+void check_data(const TrialConfig& trial, std::vector<Problem>& problems) {
+  if (trial.task.kind == TaskKind::kSegment && trial.data.classes > kMostLabels)
+    problems.push_back(
+        {"data.classes",
+         fmt::format("{} labels of pixels; expected at most {}", trial.data.classes, kMostLabels),
+         {}});
+  if (is_said(trial.task)) {
+    if (trial.data.held_out > 0)
+      problems.push_back(
+          {"data.held_out", "of pictures with annotations, of which none are held out; expected 0", {}});
+    if (trial.data.decode != Decode::kFull)
+      problems.push_back({"data.decode", "of pictures with annotations; expected full", {}});
+  }
+}
+
+/// Keys that say nothing of this task are refused, for a table would show them as if they did.
+void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
+  const Task& task = task_of(trial.task.kind);
+  const Recipe* recipe = find_recipe(trial.recipe.use);
+  if (recipe && recipe->task.value_or(task.kind) != task.kind) {
+    problems.push_back({"recipe.use",
+                        fmt::format("{} is for task: {{kind: {}}}; this one is of kind {}", recipe->name,
+                                    name_of(*recipe->task), name_of(task.kind)),
+                        {}});
+    return;
+  }
+  const RecipeConfig usual, started = recipe ? recipe_for(*recipe, trial.model) : usual;
+  std::vector<std::string> of_the_recipe;
+  for (const std::string_view key : task.no_recipe_keys) {
+    const auto& field = *std::ranges::find(recipe_fields(), key, &Field<RecipeConfig>::name);
+    const Json value = field.get(trial.recipe), otherwise = field.get(usual);
+    if (value == otherwise) continue;
+    if (value == field.get(started))
+      of_the_recipe.emplace_back(key);
+    else
+      problems.push_back({fmt::format("recipe.{}", key),
+                          fmt::format("{}: says nothing of a task of kind {}; expected {}", plain_text(value),
+                                      name_of(task.kind), otherwise.empty() ? "none" : plain_text(otherwise)),
+                          {}});
+  }
+  if (!of_the_recipe.empty())
+    problems.push_back({"recipe.use",
+                        fmt::format("{} sets {}, which say nothing of a task of kind {}", recipe->name,
+                                    fmt::join(of_the_recipe, ", "), name_of(task.kind)),
+                        {}});
+  const auto& range = trial.recipe.scale_range;
+  if (!range.empty() && (range.size() != 2 || range[0] > range[1]))
+    problems.push_back(
+        {"recipe.scale_range",
+         fmt::format("[{}]; expected two numbers, the least and the largest", fmt::join(range, ", ")),
+         {}});
+  if (trial.recipe.patience == 0) return;
+  const auto metric = trial.recipe.patience_metric.substr(trial.recipe.patience_metric.find('/') + 1);
+  if (std::ranges::find(task.metrics, metric) == task.metrics.end())
+    problems.push_back({"recipe.patience_metric",
+                        fmt::format("{}: a task of kind {} has {}", trial.recipe.patience_metric,
+                                    name_of(task.kind), fmt::join(task.metrics, ", ")),
+                        {}});
+}
+
+/// Whether the backbone gives the maps that the head stands on.
+void check_backbone(const TrialConfig& trial, std::vector<Problem>& problems) {
+  const Family& family = family_of(trial.model);
+  const auto refuse = [&](const char* key, std::string message) {
+    problems.push_back({key, std::move(message), {}});
+  };
+  if (family.maps == MapsOf::kNone) {
+    std::vector<std::string> fit;
+    for (const Family* other : families())
+      if (other->maps != MapsOf::kNone) fit.emplace_back(other->name);
+    refuse("model.family", fmt::format("{} gives no maps for a task of kind {}; expected {}", family.name,
+                                       name_of(trial.task.kind), any_of(fit)));
+    return;
+  }
+  const bool is_plain = family.maps == MapsOf::kLayers;
+  if (!is_plain && !stands_on_pyramid(trial.task))
+    refuse("task.head",
+           fmt::format("{} stands on maps of one size, and those of {} are of stages; expected {}",
+                       name_of(trial.task.head), family.name, any_of({"semantic-fpn", "uper-net"})));
+  if (is_plain && stands_on_pyramid(trial.task) && trial.model.patch != 8 && trial.model.patch != 16)
+    refuse("model.patch", fmt::format("{} pixels: the pyramid below {} is of patches of 8 or of 16",
+                                      trial.model.patch, name_of(trial.task.head)));
+  const auto& layers = trial.task.layers;
+  const int depth = is_plain ? layers_of(trial.model) : 0;
+  if (is_plain && layers.empty() && depth < 4)
+    refuse("model.depth",
+           fmt::format("{} layers, and four maps come from a backbone; expected at least 4", depth));
+  if (!layers.empty() && !is_plain)
+    refuse("task.layers",
+           fmt::format("of {}, whose maps are those of its stages; leave them out", family.name));
+  else if (!layers.empty() && (layers.size() != 4 || layers.back() > depth ||
+                               std::ranges::adjacent_find(layers, std::greater_equal<>{}) != layers.end()))
+    refuse("task.layers",
+           fmt::format("[{}]; expected four ascending ones of 1 to {}", fmt::join(layers, ", "), depth));
+}
+
+}  // namespace
+
+void check_task(const TrialConfig& trial, std::vector<Problem>& problems) {
+  check_data(trial, problems);
+  check_recipe(trial, problems);
+  if (is_said(trial.task)) check_backbone(trial, problems);
+}
+
+}  // namespace abl::config
