@@ -174,6 +174,7 @@ struct TaskConfig {
   TaskKind kind = TaskKind::kClassify;
   DenseHead head = DenseHead::kSemanticFpn;
   int width = 0;            ///< channels of the head's convolutions; derived: what its paper has
+  double dropout = 0;       ///< of the head's channels before the classes; derived: the same
   std::vector<int> layers;  ///< of the backbone, that maps come from; empty: the usual ones
   Inference inference = Inference::kWhole;
 

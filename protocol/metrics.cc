@@ -92,6 +92,7 @@ constexpr std::array kCountModes{
     Quantity{kParamsAll, Unit::kMillion},
     Quantity{kParamsWeights, Unit::kMillion},
     Quantity{"params.backbone", Unit::kMillion},
+    Quantity{"params.all@xcit-2021", Unit::kMillion},
     Quantity{"params.all@mask-rcnn", Unit::kMillion},
     Quantity{"params.all@semantic-fpn", Unit::kMillion},
     Quantity{"params.all@uper-net", Unit::kMillion},

@@ -69,13 +69,16 @@ std::string take_level(const PivotRow& row, const std::string& by, std::string& 
   return level.empty() ? kNoLevel : level;
 }
 
-Placed placed_by(const PivotRow& row, const std::vector<std::string>& by) {
+Placed placed_by(const PivotRow& row, const std::vector<std::string>& by,
+                 const std::vector<std::string>& with) {
   Placed place{.id = row.id, .label = row.label};
   for (const std::string& key : by) place.levels.push_back(take_level(row, key, place.id, place.label));
+  for (const std::string& key : with) take_level(row, key, place.id, place.label);
   nlohmann::json others = nlohmann::json::object();
-  for (const auto& [key, value] : row.set)
-    if (std::ranges::none_of(by, [&](const std::string& factor) { return is_of_factor(key, factor); }))
-      others[key] = value;
+  for (const auto& [key, value] : row.set) {
+    const auto is_its = [&](const std::string& factor) { return is_of_factor(key, factor); };
+    if (std::ranges::none_of(by, is_its) && std::ranges::none_of(with, is_its)) others[key] = value;
+  }
   place.others = row.group + "\n" + others.dump();
   return place;
 }
@@ -162,7 +165,8 @@ std::vector<PivotRow> pivot_rows(Database& db, const std::string& sweep) {
           [](const Statement& row) { return pivot_row(row.text(0), row.text(1), row.text(2), row.text(3)); });
 }
 
-PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<std::string>& by) {
+PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<std::string>& by,
+                         const std::vector<std::string>& with) {
   struct Line {
     std::string id, label;  // what its rows have in common
     std::set<std::string> levels;
@@ -174,7 +178,7 @@ PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<st
   std::map<std::string, std::vector<std::size_t>>
       known_lines;  // by what else they set: several where a level is there twice
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Placed& place = places.emplace_back(placed_by(rows[i], by));
+    const Placed& place = places.emplace_back(placed_by(rows[i], by, with));
     const std::string level = together(place.levels);
     layout.rows.push_back({.level = level});
     auto& known = known_lines[place.others];
@@ -217,7 +221,11 @@ void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
     const TableRow& row = table.rows[i];
     rows.push_back(pivot_row(row.id, row.label, row.group, i < sets.size() ? sets[i] : ""));
   }
-  PivotLayout layout = pivot_layout(rows, {by->get<std::string>()});
+  std::vector<std::string> with;
+  if (const auto keys = attributes["pivot"].find("with"); keys != attributes["pivot"].end() && keys->is_array())
+    for (const auto& key : *keys)
+      if (key.is_string()) with.push_back(key.get<std::string>());
+  PivotLayout layout = pivot_layout(rows, {by->get<std::string>()}, with);
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     table.rows[i].line = std::move(layout.rows[i].line);
     table.rows[i].line_label = std::move(layout.rows[i].line_label);

@@ -29,8 +29,10 @@ struct PivotLayout {
   std::vector<PivotPlace> rows;     ///< one for each
   std::vector<std::string> levels;  ///< that rows have, by those of the first factor, then of the second
 };
-/// Rows that differ in these factors alone stand in one line. `by`: dotted keys.
-PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<std::string>& by);
+/// Rows that differ in these factors alone stand in one line. `by`: dotted keys; `with`: those that vary
+/// together with them, and tell no lines apart.
+PivotLayout pivot_layout(const std::vector<PivotRow>& rows, const std::vector<std::string>& by,
+                         const std::vector<std::string>& with = {});
 
 /// The level that a row has of one factor, by its dotted key; "–" without one.
 std::string pivot_level(const PivotRow& row, const std::string& by);

@@ -31,7 +31,10 @@ json table_json(const TableSpec& table) {
   if (!table.baselines.empty()) document["baselines"] = table.baselines;
   if (!table.scale.empty()) document["scale"] = table.scale;
   if (!table.notes.empty()) document["notes"] = table.notes;
-  if (table.pivot) document["pivot"] = {{"by", table.pivot->by}, {"columns", table.pivot->columns}};
+  if (table.pivot) {
+    document["pivot"] = {{"by", table.pivot->by}, {"columns", table.pivot->columns}};
+    if (!table.pivot->with.empty()) document["pivot"]["with"] = table.pivot->with;
+  }
   if (!table.show.empty()) document["show"] = table.show;
   return document;
 }

@@ -81,7 +81,10 @@ DraftRow row_of(const FactorPlan& plan, const std::vector<std::string>& names, c
     row.label += fmt::format("{}{}={}", row.id.empty() ? "" : ", ", names[i], level.text);
     row.id += fmt::format("{}{}={}", comma, names[i], level.text);
     row.set.push_back({factor.key, level.value, level.place, dotted("factors", factor.key)});
-    row.levels += (row.levels.empty() ? "" : ",") + level.text;
+    const auto named = plan.factors.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::none_of(plan.factors.begin(), named,
+                     [&](const Factor& before) { return before.axis == factor.axis; }))
+      row.levels += (row.levels.empty() ? "" : ",") + level.text;
     row.place = factor.place;
   }
   std::ranges::replace_if(

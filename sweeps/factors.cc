@@ -188,6 +188,17 @@ class FactorReader {
 
 }  // namespace
 
+std::vector<std::string> zipped_with(const Node& root, const std::string& key) {
+  const Node* zip = root.find("zip");
+  if (!zip) return {};
+  for (const Node& together : zip->items) {
+    std::vector<std::string> keys;
+    for (const Node& one : together.items) keys.push_back(one.text);
+    if (std::erase(keys, key) > 0) return keys;
+  }
+  return {};
+}
+
 FactorPlan read_factors(YamlReader& reader, const Node& root) {
   FactorPlan plan;
   FactorReader factors{reader, plan};

@@ -48,6 +48,9 @@ struct FactorPlan {
 /// Reads `factors`, `zip`, `only_if` and `exclude` of a sweep file.
 FactorPlan read_factors(YamlReader& reader, const Node& root);
 
+/// The keys that `zip` of a sweep file lets vary together with `key`, without it; none where it is wrong.
+std::vector<std::string> zipped_with(const Node& root, const std::string& key);
+
 /// Counts the combinations by multiplication, before any is built; too many are a problem.
 void check_product(const FactorPlan& plan, Problems& problems);
 

@@ -324,6 +324,7 @@ WrittenSweep read_written(YamlReader& reader, const Node& root, const std::strin
   if (const Node* section = root.find("scale")) written.scale = read_scale(reader, root, *section, spec);
   if (const Node* sources = root.find("sources")) reader.is_mapping(*sources, "sources");
   written.drafts = read_drafts(reader, root, written.shared, spec);
+  if (spec.table.pivot) spec.table.pivot->with = zipped_with(root, spec.table.pivot->by);
   return written;
 }
 

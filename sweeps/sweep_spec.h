@@ -149,6 +149,7 @@ struct Candidate {
 struct Pivot {
   std::string by;                    ///< dotted key
   std::vector<std::string> columns;  ///< names of those that stand once for each level
+  std::vector<std::string> with{};   ///< keys that vary together with it (`zip`)
   bool operator==(const Pivot&) const = default;
 };
 

@@ -192,8 +192,8 @@ void check_parts(const RecipeConfig& recipe, const ModelConfig& model, std::vect
                         {}});
 }
 
-RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfig& data, Origin origin,
-                         std::vector<Problem>& problems) {
+RecipeConfig read_recipe(Json section, const ModelConfig& model, const TaskConfig& task,
+                         const DataConfig& data, Origin origin, std::vector<Problem>& problems) {
   RecipeConfig recipe;
   if (section.is_null()) return recipe;
   const std::string* name = text_at(section, "use");
@@ -230,7 +230,8 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
   demand(recipe.schedule == Schedule::kStep && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
   check_parts(recipe, model, problems);
-  if (!has_batch_norm(model)) recipe.sync_batch_norm = false;  // nothing that it could change
+  if (!has_batch_norm(model) && !has_batch_norm(task))
+    recipe.sync_batch_norm = false;  // nothing that it could change
   return recipe;
 }
 
@@ -287,8 +288,8 @@ TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& prob
   trial.data =
       read_data(section_of(document, "data", problems), trial.model, trial.task.kind, origin, problems);
   if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
-  trial.recipe =
-      read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
+  trial.recipe = read_recipe(section_of(document, "recipe", problems), trial.model, trial.task, trial.data,
+                             origin, problems);
   if (problems.size() == before) check_task(trial, problems);
   if (problems.size() == before && origin == Origin::kWritten && !trial.recipe.start_weights.empty())
     assume_of_weights(trial);

@@ -60,6 +60,14 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's",
        .inert = has_no_head,
        .inert_when = "kind is classify"},
+      {.name = "dropout",
+       .member = &T::dropout,
+       .sentence = "Probability that a channel of the head is left out before the classes.",
+       .range = {0, 0.99},
+       .derived = [](const T& task) { return Json(stands_on_pyramid(task) ? 0.1 : 0.); },
+       .derived_text = "0.1; 0 of SETR's",
+       .inert = has_no_head,
+       .inert_when = "kind is classify"},
       {.name = "layers",
        .member = &T::layers,
        .sentence = "Layers of the backbone, from 1, that its four maps come from.",
@@ -91,6 +99,8 @@ TaskConfig read_task(const Json& section, std::vector<Problem>& problems) {
   return task;
 }
 
+bool has_batch_norm(const TaskConfig& task) { return task.kind == TaskKind::kSegment; }
+
 std::string unfit(const DataSet& set, TaskKind kind) {
   if (classes_of(set, kind) > 0) return {};
   std::vector<std::string> fit;
@@ -101,7 +111,7 @@ std::string unfit(const DataSet& set, TaskKind kind) {
 
 Json counted_task(const TaskConfig& task) {
   Json counted = canonical_section(task_fields(), task);
-  counted.erase("inference");
+  for (const char* key : {"inference", "dropout"}) counted.erase(key);
   return counted;
 }
 

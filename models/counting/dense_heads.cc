@@ -56,6 +56,12 @@ std::vector<HeadCount> head_counts(const ModelOptions& options, const std::vecto
   for (const char* name : {"head", "fc", "classifier", "linear_head"})  // as the families call it
     if (const auto* head = part_named(parts, name); head && counts.empty())
       counts.push_back({"params.backbone", whole.params_all - head->params_all});
+  if (whole.type == "Segmenter") {
+    std::int64_t printed = whole.params_all;
+    for (const char* finer : {"backbone.fpn1", "backbone.fpn2"})
+      if (const auto* part = part_named(parts, finer)) printed -= part->params_all;
+    counts.push_back({"params.all@xcit-2021", printed});
+  }
   const auto backbone = whole.type == "Xcit" ? pyramid_of(options) : nullptr;
   if (!backbone) return counts;
   counts.push_back({"params.all@mask-rcnn", mask_rcnn(backbone)});

@@ -16,6 +16,7 @@ struct HeadCount {
   std::int64_t params = 0;
 };
 
+/// `options`: of the model, or of the network's backbone.
 /// What a model's layers count without the classifier, as self-supervision trains them ("params.backbone");
 /// of XCiT also as the backbone of a detector and of two segmenters, without what its logits alone need. They
 /// are the modules that are trained (models/dense), on the meta device:
@@ -23,7 +24,8 @@ struct HeadCount {
 ///     COCO. Source: XCiT section 4.2, Table 5.
 ///   "params.all@semantic-fpn", "params.all@uper-net" (with its auxiliary head): 150 classes. The printed
 ///     numbers leave out the convolutions that make maps finer. Source: XCiT section 4.3, Table 6.
-/// `parts`: of the model, as `count_parts` gives them.
+/// Of a segmenter that is trained "params.all@xcit-2021": as the paper prints them, without those convolutions.
+/// `parts`: of the network, as `count_parts` gives them.
 std::vector<HeadCount> head_counts(const ModelOptions& options, const std::vector<PartCount>& parts);
 
 }  // namespace abl::models

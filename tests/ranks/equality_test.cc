@@ -45,6 +45,21 @@ TEST_F(EqualityTest, AModelWithBatchNormalisationDoesSoWithSyncBatchNorm) {
       << "without, each rank has statistics of its own";
 }
 
+TEST_F(EqualityTest, ASegmentationIsLearnedAndJudgedTheSame) {
+  const auto segmentation = json::parse(R"({
+    "model": {"family": "xcit", "dim": 16, "depth": 4, "heads": 2, "patch": 8},
+    "data": {"name": "scenes", "train_images": 12, "val_images": 5, "image_size": 64},
+    "task": {"kind": "segment", "width": 16, "dropout": 0},
+    "recipe": {"use": "demo", "epochs": 2, "batch": 6, "eval_every": 1, "optimiser": "sgd", "lr": 0.05, "flip": 0.5,
+               "scale_range": [0.75, 1.5], "largest_class": 0.9, "distortion": true, "ema": 0.9, "clip_norm": 1,
+               "accumulate": 2, "sync_batch_norm": true},
+    "seed": 0})");
+  const auto one = run(segmentation, 1), two = run(segmentation, 2);
+  expect_same(one, two, 2e-3);
+  EXPECT_EQ(one.points.at("val/miou").size(), 2U);
+  EXPECT_EQ(one.points.at("val_ema/aacc").size(), 2U);
+}
+
 TEST_F(EqualityTest, HalfPrecisionAgreesOnTheStepsThatAreLeftOut) {
   auto recipe = full_recipe();
   recipe["precision"] = "fp16";

@@ -10,13 +10,13 @@ std::variant<models::SemanticFpnOptions, models::UperNetOptions, models::SetrOpt
     const config::TaskConfig& task) {
   using config::DenseHead;
   const auto setr = [&](models::SetrDecoder decoder) {
-    return models::SetrOptions{.decoder = decoder, .channels = task.width};
+    return models::SetrOptions{.decoder = decoder, .channels = task.width, .dropout = task.dropout};
   };
   switch (task.head) {
     case DenseHead::kSemanticFpn:
       break;
     case DenseHead::kUperNet:
-      return models::UperNetOptions{.channels = task.width};
+      return models::UperNetOptions{.channels = task.width, .dropout = task.dropout};
     case DenseHead::kSetrNaive:
       return setr(models::SetrDecoder::kNaive);
     case DenseHead::kSetrPup:
@@ -24,7 +24,7 @@ std::variant<models::SemanticFpnOptions, models::UperNetOptions, models::SetrOpt
     case DenseHead::kSetrMla:
       return setr(models::SetrDecoder::kMla);
   }
-  return models::SemanticFpnOptions{.channels = task.width};
+  return models::SemanticFpnOptions{.channels = task.width, .dropout = task.dropout};
 }
 
 bool is_setr(config::DenseHead head) {
