@@ -71,6 +71,16 @@ TEST(PivotLayout, LevelsOfSeveralFactorsLieInTheOrderOfTheFirst) {
               ElementsAre("1, block", "1, row", "2, block", "2, row"));
 }
 
+TEST(PivotLayout, WhatVariesTogetherWithAFactorTellsNoLinesApart) {
+  const std::vector<PivotRow> rows{row("a,head=fpn,use=short", R"({"x":1,"task.head":"fpn","recipe.use":"short"})"),
+                                   row("a,head=uper,use=long", R"({"x":1,"task.head":"uper","recipe.use":"long"})"),
+                                   row("b,head=fpn,use=short", R"({"x":2,"task.head":"fpn","recipe.use":"short"})")};
+  EXPECT_THAT(lines(pivot_layout(rows, {"task.head"}, {"recipe.use"})),
+              ElementsAre("a | fpn", "a | uper", "b | fpn"));
+  EXPECT_THAT(lines(pivot_layout(rows, {"task.head"})),
+              ElementsAre("a,use=short | fpn", "a,use=long | uper", "b,use=short | fpn"));
+}
+
 TEST(PivotLayout, RowsOfAnotherGroupStandApartAndARowWithoutTheFactorHasALevelToo) {
   const std::vector<PivotRow> rows{row("x=1", R"({"p.x":1})", "first"), row("x=2", R"({"p.x":2})", "second"),
                                    row("plain", "{}", "second")};
