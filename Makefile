@@ -8,7 +8,7 @@ JOBS   ?= $(shell nproc)
 # ctest's unit is half a processor: an end-to-end test, which waits most of its time, counts one; what computes counts two
 TEST_JOBS = $(shell echo $$((2 * $(JOBS))))
 
-.PHONY: help setup setup-tests build demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean bundle
+.PHONY: help setup setup-tests build demo dense-demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean bundle
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -24,6 +24,9 @@ build: setup  ## the programs, in build/bin
 
 demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a tree of images)
 	@BUILD=$(BUILD) deploy/demo.sh $(if $(DATA),--data "$(DATA)")
+
+dense-demo: build  ## train segmenters on drawn scenes: with attention over channels, over tokens and without (about 15 minutes)
+	@BUILD=$(BUILD) deploy/demo.sh --sweep sweeps/demo/segmentation.yaml
 
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)

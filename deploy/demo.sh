@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# demo.sh [--data FOLDER]: the main job in small. Starts ablate on this machine, submits a projection-sharing sweep, shows its table
-# filling, prints it, and says where the dashboard is. FOLDER: images (JPEG, PNG, WebP), a folder for each class (or train/ and val/ of such folders)
+# demo.sh [--sweep FILE | --data FOLDER]: the main job in small. Starts ablate on this machine, submits a projection-sharing sweep, shows its table
+# filling, prints it, and says where the dashboard is. FILE: another sweep on embedded images. FOLDER: images (JPEG, PNG, WebP), a folder for each class (or train/ and val/ of such folders)
 # in place of the embedded images. Run it again: what is trained already is not trained again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,17 +10,18 @@ say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 die() { printf 'demo: %s\n' "$*" >&2; exit 2; }
 
 data=
+sweep=sweeps/demo/projection-sharing.yaml
 while [ $# -gt 0 ]; do
   case $1 in
     --data) data=${2:?--data needs a folder}; shift 2 ;;
-    *) die "unknown argument $1 (--data FOLDER)" ;;
+    --sweep) sweep=${2:?--sweep needs a file}; shift 2 ;;
+    *) die "unknown argument $1 (--data FOLDER, --sweep FILE)" ;;
   esac
 done
 
 unset ABLATE_SCHEDULER  # the one that is started here
 export ABLATE_HOME=${ABLATE_HOME:-$PWD/out/demo}
 PATH=$PWD/${BUILD:-build}/bin:$PATH
-sweep=sweeps/demo/projection-sharing.yaml
 options=()
 if [ -n "$data" ]; then
   [ -d "$data" ] || die "DATA=$data is not a folder; expected FOLDER/CLASS/IMAGE, or FOLDER/train/CLASS/IMAGE with FOLDER/val or FOLDER/test"

@@ -18,6 +18,7 @@
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/probing.h"
 #include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/training/found_files.h"
 
 namespace abl::commands {
 namespace {
@@ -102,7 +103,7 @@ int probe(ProbeFlags& flags) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& request : requests) {
     const auto result = flags.json ? probing.run_or_say(request, flags.out) : probing.run(request, flags.out);
-    if (!flags.out.empty()) write_found(result, flags.out);
+    if (!flags.out.empty()) training::write_found(result, flags.out);
     if (flags.json)
       all.push_back(protocol::to_json(result));
     else

@@ -5,17 +5,13 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "data/progress.h"
 #include "data/transform.h"
-#include "images/png_write.h"
 #include "models/backbones/model_options.h"
 #include "models/weights/lowered_weights.h"
 #include "protocol/checkpoint_files.h"
@@ -26,50 +22,12 @@
 #include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/checkpoint.h"
+#include "worker/trainer/training/found_files.h"
 #include "worker/trainer/training/weight_files.h"
 
 namespace abl::commands {
 namespace fs = std::filesystem;
-namespace {
-
-/// The number of the fewest digits that 32 bits tell from others: as text half as long.
-double shortest(double value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
-  double read = value;
-  if (std::isfinite(value)) std::from_chars(text.data(), end, read);
-  return read;
-}
-
-protocol::ProbeArray told(const probes::Array& array) {
-  const bool is_short = array.values.scalar_type() == torch::kFloat32;
-  const auto values = array.values.detach().to(torch::kCPU, torch::kDouble).contiguous();
-  protocol::ProbeArray result;
-  std::vector<std::int64_t> shape;
-  for (const auto& [name, places] : array.axes) {
-    result.axes.push_back({.name = name, .places = places});
-    shape.push_back(static_cast<std::int64_t>(places.size()));
-  }
-  if (values.sizes() != torch::IntArrayRef{shape})
-    throw Error{Code::kInternal,
-                fmt::format("an array of {} axes has {} values", shape.size(), values.numel())};
-  result.values.assign(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
-  if (is_short) std::ranges::transform(result.values, result.values.begin(), shortest);
-  return result;
-}
-
-protocol::ProbePicture written(const std::string& probe, const std::string& name, const images::Image& image,
-                               const std::filesystem::path& folder) {
-  protocol::ProbePicture picture{.name = name, .width = image.width, .height = image.height};
-  if (folder.empty()) return picture;
-  const auto file = folder / fmt::format("{}-{}.png", probe, name);
-  const auto bytes = images::encode_png(image);
-  write_file_atomically(file, bytes);
-  picture.file = file.string(), picture.bytes = bytes.size(), picture.sha256 = sha256_hex(bytes);
-  return picture;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Probing::Probing(const training::TrainingOptions& options, Probed probed, const std::atomic<bool>& stop,
                  Progress progress)
@@ -180,16 +138,12 @@ protocol::ProbeResult Probing::run(const protocol::ProbeRequest& request,
                          std::int64_t image_size) { return accuracy(model, image_size); },
       .progress = [this, &request](double part) { progress(request.name, part); }};
   const auto found = probes::look(subject, request);
-  protocol::ProbeResult result{.request = request, .values = found.values, .notes = found.notes};
   for (const auto& [name, value] : found.values)
     if (!std::isfinite(value))
       throw Error{Code::kFailedPrecondition,
                   fmt::format("{}: {} is not finite with the weights {}: it is {}", request.name, name,
                               probed_.weights.string(), value)};
-  for (const auto& [name, array] : found.arrays) result.arrays.emplace(name, told(array));
-  for (const auto& [name, image] : found.pictures)
-    result.pictures.push_back(written(protocol::probe_key(request), name, image, pictures));
-  return result;
+  return training::result_of(request, found, pictures);
 }
 
 protocol::ProbeResult Probing::run_or_say(const protocol::ProbeRequest& request, const fs::path& pictures) {
@@ -199,12 +153,6 @@ protocol::ProbeResult Probing::run_or_say(const protocol::ProbeRequest& request,
     if (error.code() != Code::kFailedPrecondition && error.code() != Code::kInvalidArgument) throw;
     return {.request = request, .missing = error.what()};
   }
-}
-
-fs::path write_found(const protocol::ProbeResult& found, const fs::path& folder) {
-  const auto file = folder / (protocol::probe_key(found.request) + ".json");
-  write_file_atomically(file, protocol::to_json(found).dump() + "\n");
-  return file;
 }
 
 fs::path checkpoint_in(const fs::path& folder) {
@@ -286,7 +234,7 @@ bool probe_trained(const training::TrainingOptions& options,
     events.log(LogLevel::kInfo, fmt::format("probe {}", protocol::probe_key(request)));
     try {
       const auto found = probing->run_or_say(request, folder);
-      const auto file = write_found(found, folder);
+      const auto file = training::write_found(found, folder);
       events.probe(weights.step, fs::path{"probes"} / file.filename());
     } catch (const std::exception& error) {
       // memory, the disk, unreadable images: the run is trained all the same

@@ -60,9 +60,6 @@ class Probing {
   std::shared_ptr<const data::ImageSource> evaluated_;
 };
 
-/// `PROBE.json` in a folder, which is there.
-std::filesystem::path write_found(const protocol::ProbeResult& found, const std::filesystem::path& folder);
-
 /// Lets probes look into the model of a run that is trained: at the weights of its best evaluation where they
 /// were kept, otherwise of its last step. What they find is written to the folder `probes` of the run's, and
 /// said. What a probe cannot do is no failure of the run: where the model has nothing for it, that is what it

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config/trial_config.h"
+#include "probes/probe.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rank_group.h"
 #include "worker/trainer/tasks/teacher.h"
@@ -89,6 +90,9 @@ class Task {
   virtual std::optional<std::map<std::string, double>> evaluate(
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) = 0;
+  /// What the newest evaluation was like, beyond its metrics: some fixed images with what was told of them,
+  /// scores of each class. Of the first rank. Nothing where there is no more to say.
+  virtual std::optional<probes::Findings> predictions() { return std::nullopt; }
 };
 
 }  // namespace abl::tasks

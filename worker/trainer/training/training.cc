@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/sha256.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
@@ -22,6 +23,7 @@
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/tasks/new_task.h"
 #include "worker/trainer/tasks/plugins.h"
+#include "worker/trainer/training/found_files.h"
 
 // How a training becomes one of several ranks'.
 namespace abl::training {
@@ -228,8 +230,24 @@ bool Training::evaluate_as(const std::string& split, torch::nn::Module& model,
   if (!values) return false;
   events_.metric(done_, *values);
   tasks::expect_finite(*values, fmt::format("at step {}", done_));
+  if (split == protocol::metric::kVal && ranks_.first() && !options_.only_timed) say_predictions();
   for (const auto& [metric, value] : *values) note_best(metric, value), note_progress(metric, value);
   return true;
+}
+
+/// As a probe of the run, in place of that of the evaluation before. A disk that takes it not costs the run
+/// nothing.
+void Training::say_predictions() {
+  const auto found = task_->predictions();
+  if (!found) return;
+  try {
+    const auto folder = options_.run_dir / "probes";
+    make_folder(folder);
+    const auto file = write_found(result_of({.name = "predictions"}, *found, folder), folder);
+    events_.probe(done_, std::filesystem::path{"probes"} / file.filename());
+  } catch (const Error& error) {
+    events_.log(LogLevel::kWarning, fmt::format("predictions are not kept: {}", error.what()));
+  }
 }
 
 void Training::note_best(const std::string& metric, double value) {

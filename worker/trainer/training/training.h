@@ -102,6 +102,7 @@ class Training {
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, torch::nn::Module& model, const std::atomic<bool>& stop);
+  void say_predictions();
   void note_best(const std::string& metric, double value);
   void note_progress(const std::string& metric, double value);
   bool has_waited_enough() const;

@@ -11,7 +11,7 @@ const kMost = 16_384;
 
 /** An array as lines or as a heat map, and as a table. Of more than two axes a place of each of the others is chosen. */
 export function ArrayPanel({ probe, array, of = "" }: { probe: string; array: FoundArray; of?: string }) {
-  const [asTable, setAsTable] = useState(false);
+  const [asTable, setAsTable] = useState(array.axes[0]?.name === "class"); // names, of which no order is meant
   const [at, setAt] = useState<number[]>(() => array.axes.map(() => 0));
   const shape = useMemo(() => shapeOf(array), [array]);
   const axes = chosenAxes(array, shape);

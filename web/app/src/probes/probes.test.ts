@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { chosenAxes, gridOf, rangeOf, shapeOf, ticksOf } from "./array";
 import { canBeProbed, differenceText, readFound, unitOf, withUnit, type FoundArray } from "./found";
+import { isLegend } from "./legend";
 import { inkOn, scaleFor } from "./scale";
 
 const axis = (name: string, ...places: string[]) => ({ name, places });
@@ -119,4 +120,11 @@ test("a run of a command of one's own cannot be probed", () => {
   expect(canBeProbed('{"argv":["python","train.py"],"params":{},"version":"1"}')).toBe(false);
   expect(canBeProbed('{"model":{"argv":1},"recipe":{}}')).toBe(true);
   expect(["", "null", "[1"].map(canBeProbed)).toEqual([false, false, false]);
+});
+
+test("colours of classes are a legend, and no numbers to draw", () => {
+  const colours = { name: "legend", axes: [axis("class", "ground", "disc"), axis("colour", "red", "green", "blue")] };
+  expect(isLegend({ ...colours, values: [1, 2, 3, 4, 5, 6] })).toBe(true);
+  expect(isLegend(kNorms)).toBe(false);
+  expect(isLegend(kCodes)).toBe(false);
 });

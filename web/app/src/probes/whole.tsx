@@ -6,6 +6,7 @@ import { useResource } from "../resource";
 import { saveFile } from "../save_file";
 import { ArrayPanel } from "./array_panel";
 import { readFound } from "./found";
+import { isLegend, Legend } from "./legend";
 import { Picture } from "./picture";
 
 interface Props {
@@ -30,16 +31,20 @@ export default function Whole({ run, listed, of = "" }: Props) {
 
 function Parts({ run, probe, of }: { run: number; probe: ProbeFound; of: string }) {
   const found = useMemo(() => readFound(probe.found_json), [probe.found_json]);
+  const [legends, arrays] = [found.arrays.filter(isLegend), found.arrays.filter((array) => !isLegend(array))];
   const file = `run-${run}-${probe.name.replace(/[^\w.-]+/g, "-")}.json`;
   return (
     <>
-      {found.arrays.length > 0 && (
+      {arrays.length > 0 && (
         <div class="probe-arrays">
-          {found.arrays.map((array) => (
+          {arrays.map((array) => (
             <ArrayPanel key={array.name} probe={found.probe} array={array} of={` of ${probe.name}${of}`} />
           ))}
         </div>
       )}
+      {legends.map((array) => (
+        <Legend key={array.name} array={array} of={` of ${probe.name}${of}`} />
+      ))}
       {probe.pictures.length > 0 && (
         <div class="probe-pictures">
           {probe.pictures.map((picture) => (

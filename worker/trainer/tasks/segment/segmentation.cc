@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/segment/segmentation.h"
 
+#include <fmt/format.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "models/dense/segmentation/pixel_loss.h"
 #include "protocol/metrics.h"
 #include "worker/trainer/device/precision.h"
+#include "worker/trainer/tasks/dense/draw.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::tasks {
@@ -44,6 +46,22 @@ torch::Tensor labels_of(const std::vector<images::Annotated>& pictures, std::int
     all[i].copy_(bytes_of(labels.labels.data(), {labels.height, labels.width}));
   }
   return all;
+}
+
+constexpr std::int64_t kShown = 4;  // pictures of an evaluation
+
+/// In percent. Shape: [class, iou/accuracy/share of the pixels].
+probes::Array of_classes(const scoring::SegmentationScores& scores, const std::vector<std::string>& classes) {
+  double all = 0;
+  for (const auto& one : scores.classes) all += static_cast<double>(one.pixels);
+  auto values = torch::empty({static_cast<std::int64_t>(classes.size()), 3}, torch::kFloat32);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const auto& [accuracy, intersection, pixels] = scores.classes[i];
+    const double share = static_cast<double>(pixels) / std::max(1.0, all);
+    for (const auto& [place, score] : {std::pair{0, intersection}, {1, accuracy}, {2, share}})
+      values[static_cast<std::int64_t>(i)][place] = 100 * score;
+  }
+  return {.axes = {{"class", classes}, {"percent", {"IoU", "accuracy", "of all pixels"}}}, .values = values};
 }
 
 }  // namespace
@@ -144,7 +162,8 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
   scoring::ConfusionMatrix told{classes};
   auto loss =
       torch::zeros({2}, torch::TensorOptions{torch::kFloat64}.device(place_.device));  // sum, pictures
-  while (const auto pictures = loader.next()) {
+  predictions_.emplace();
+  for (std::int64_t number = 0; const auto pictures = loader.next(); ++number) {
     if (ranks.as_first(stop)) return std::nullopt;
     if (pictures->empty()) continue;
     const bool pinned = place_.device.is_cuda();
@@ -163,6 +182,7 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
   }
   ranks.sum(loss);
   const auto scores = summed(told).scores();
+  predictions_->arrays = {{"classes", of_classes(scores, set_.labels)}, {"legend", legend(set_.labels)}};
   const auto sums = loss.cpu();
   const auto name = [&](const char* metric) { return protocol::metric::of(split, metric); };
   return std::map<std::string, double>{
@@ -170,6 +190,15 @@ std::optional<std::map<std::string, double>> Segmentation::evaluate(
       {name(protocol::metric::kMeanIntersection), 100 * scores.mean_intersection},
       {name(protocol::metric::kMeanAccuracy), 100 * scores.mean_accuracy},
       {name(protocol::metric::kPixelAccuracy), 100 * scores.accuracy}};
+}
+
+void Segmentation::show(std::int64_t number, const images::Annotated& picture,
+                        std::vector<std::uint8_t> told) {
+  const auto& [width, height, labels] = picture.labels;
+  if (number >= kShown) return;
+  predictions_->pictures[fmt::format("{}", number + 1)] =
+      side_by_side({images::resize(picture.image, width, height, images::Interpolation::kBilinear),
+                    drawn(picture.labels), drawn({width, height, std::move(told)})});
 }
 
 /// The picture as the network sees it, its labels as they are.

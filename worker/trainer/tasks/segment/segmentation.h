@@ -50,11 +50,14 @@ class Segmentation final : public Task {
   std::optional<std::map<std::string, double>> evaluate(
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) override;
+  /// Four pictures beside their labels and what was told, and the scores of each class.
+  std::optional<probes::Findings> predictions() override { return std::move(predictions_); }
 
  private:
   PicturePlan plan_of(std::int64_t step) const;
   images::Annotated evaluated(images::Annotated picture) const;
   torch::Tensor logits(models::SegmenterImpl& segmenter, const torch::Tensor& images) const;
+  void show(std::int64_t number, const images::Annotated& picture, std::vector<std::uint8_t> told);
   scoring::ConfusionMatrix summed(const scoring::ConfusionMatrix& own) const;
 
   const config::TrialConfig& trial_;
@@ -65,6 +68,7 @@ class Segmentation final : public Task {
   const ranks::BatchShare share_;
   const std::unique_ptr<data::EpochOrder> order_;
   const BatchInput input_;
+  std::optional<probes::Findings> predictions_;  ///< of the newest evaluation
   std::int64_t steps_of_an_epoch_ = 1;
   std::optional<std::vector<images::Annotated>> batch_;
   std::optional<LoaderOf<PicturesInMaking>> loader_;  ///< last: its threads use the rest

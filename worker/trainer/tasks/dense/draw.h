@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "images/annotated.h"
+#include "probes/probe.h"
+
+namespace abl::tasks {
+
+/// The colour of a class, from 0: bright and dark ones far apart in hue, the same ones always.
+images::Colour colour_of_class(int index);
+
+/// Labels in the colours of their classes; white where there is none.
+images::Image drawn(const images::LabelMap& labels);
+
+/// Pictures of one size beside each other, each made at most `longest` pixels long by leaving out pixels.
+images::Image side_by_side(const std::vector<images::Image>& pictures, int longest = 256);
+
+/// The colours of classes by their names: what a page shows beside the pictures.
+/// Shape: [class, red/green/blue].
+probes::Array legend(const std::vector<std::string>& classes);
+
+}  // namespace abl::tasks
