@@ -20,7 +20,8 @@ enum class Purpose : std::uint64_t {
   kMixing = 7,
   kRank = 8,
   kHeldOut = 9,
-  kScene = 10
+  kScene = 10,
+  kBoxes = 11
 };
 
 /// SplitMix64 from a key: small, of known quality, the same on every machine.

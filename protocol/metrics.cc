@@ -57,13 +57,24 @@ class Name {
   char next_ = '\0';
 };
 
-/// Of an evaluation, more is better.
-template <const auto& evaluated, const auto& value>
-constexpr Quantity percent() {
-  return {metric::kOf<evaluated, value>.data(), Unit::kPercent, Better::kHigher};
-}
+/// What dense tasks are judged by, of some weights.
+template <const auto& evaluated>
+constexpr std::array kDenseScores = [] {
+  using namespace metric;
+  std::array scores{
+      Quantity{kOf<evaluated, kMeanIntersection>.data()}, Quantity{kOf<evaluated, kMeanAccuracy>.data()},
+      Quantity{kOf<evaluated, kPixelAccuracy>.data()},    Quantity{kOf<evaluated, kBoxAp>.data()},
+      Quantity{kOf<evaluated, kBoxAp50>.data()},          Quantity{kOf<evaluated, kBoxAp75>.data()},
+      Quantity{kOf<evaluated, kBoxApSmall>.data()},       Quantity{kOf<evaluated, kBoxApMedium>.data()},
+      Quantity{kOf<evaluated, kBoxApLarge>.data()},       Quantity{kOf<evaluated, kMaskAp>.data()},
+      Quantity{kOf<evaluated, kMaskAp50>.data()},         Quantity{kOf<evaluated, kMaskAp75>.data()},
+      Quantity{kOf<evaluated, kMaskApSmall>.data()},      Quantity{kOf<evaluated, kMaskApMedium>.data()},
+      Quantity{kOf<evaluated, kMaskApLarge>.data()}};
+  for (Quantity& score : scores) score.unit = Unit::kPercent, score.better = Better::kHigher;
+  return scores;
+}();
 
-constexpr std::array kTrainerMetrics{
+constexpr std::array kCommonMetrics{
     Quantity{metric::kTrainLoss, {}, Better::kLower},
     Quantity{metric::kTrainTop1, Unit::kPercent, Better::kHigher},
     Quantity{metric::kTrainGradNorm, {}, Better::kNone},
@@ -74,12 +85,6 @@ constexpr std::array kTrainerMetrics{
     Quantity{metric::kAverageLoss, {}, Better::kLower},
     Quantity{metric::kAverageTop1, Unit::kPercent, Better::kHigher},
     Quantity{metric::kAverageTop5, Unit::kPercent, Better::kHigher},
-    percent<metric::kVal, metric::kMeanIntersection>(),
-    percent<metric::kVal, metric::kMeanAccuracy>(),
-    percent<metric::kVal, metric::kPixelAccuracy>(),
-    percent<metric::kAverage, metric::kMeanIntersection>(),
-    percent<metric::kAverage, metric::kMeanAccuracy>(),
-    percent<metric::kAverage, metric::kPixelAccuracy>(),
     Quantity{metric::kLearningRate, {}, Better::kNone},
     Quantity{metric::kImagesPerSecond, {}, Better::kHigher},
     Quantity{metric::kMemoryBytes, Unit::kBillion, Better::kLower},
@@ -87,6 +92,17 @@ constexpr std::array kTrainerMetrics{
     Quantity{metric::kTimeCheckpoints, {}, Better::kLower},
     Quantity{metric::kTimeEvaluation, {}, Better::kLower},
 };
+
+template <std::size_t... sizes>
+constexpr auto joined(const std::array<Quantity, sizes>&... parts) {
+  std::array<Quantity, (sizes + ...)> all{};
+  auto* at = all.data();
+  ((at = std::copy(parts.begin(), parts.end(), at)), ...);
+  return all;
+}
+constexpr std::array kTrainerMetrics =
+    joined(kCommonMetrics, kDenseScores<metric::kVal>, kDenseScores<metric::kAverage>);
+
 /// Of all less is better.
 constexpr std::array kCountModes{
     Quantity{kParamsAll, Unit::kMillion},

@@ -24,6 +24,14 @@ inline constexpr char kLoss[] = "loss", kTop1[] = "top1", kTop5[] = "top5";
 /// Of a segmentation, in percent: mean intersection over union, mean accuracy of the classes, accuracy of all
 /// pixels.
 inline constexpr char kMeanIntersection[] = "miou", kMeanAccuracy[] = "macc", kPixelAccuracy[] = "aacc";
+/// Of a detection, in percent: COCO's average precision of boxes and of masks, over overlaps from 0.5 to
+/// 0.95, at one of them, and of things by their area (below 32², up to 96² pixels, above).
+inline constexpr char kBoxAp[] = "box_ap", kBoxAp50[] = "box_ap50", kBoxAp75[] = "box_ap75",
+                      kBoxApSmall[] = "box_ap_small", kBoxApMedium[] = "box_ap_medium",
+                      kBoxApLarge[] = "box_ap_large";
+inline constexpr char kMaskAp[] = "mask_ap", kMaskAp50[] = "mask_ap50", kMaskAp75[] = "mask_ap75",
+                      kMaskApSmall[] = "mask_ap_small", kMaskApMedium[] = "mask_ap_medium",
+                      kMaskApLarge[] = "mask_ap_large";
 inline std::string of(std::string_view evaluated, std::string_view value) {
   return std::string{evaluated}.append("/").append(value);
 }

@@ -135,7 +135,7 @@ class SmallMaskRcnn : public testing::TestWithParam<std::tuple<bool, torch::Dtyp
 };
 
 TEST_P(SmallMaskRcnn, HasTorchvisionsLossesAndGradients) {
-  const Choose choose = [](std::int64_t count, std::int64_t chosen) {
+  const Choose choose = [](std::size_t, std::int64_t count, std::int64_t chosen) {
     return (torch::arange(count) * 7919 % std::max<std::int64_t>(count, 1)).narrow(0, 0, chosen);
   };
   model_->train();

@@ -55,7 +55,7 @@ TEST(MaskRcnn, TheSameSeedDrawsTheSameBoxes) {
 TEST(MaskRcnn, ADrawIsThatOfTorchRandperm) {
   torch::manual_seed(3);
   const auto expected = torch::randperm(20).narrow(0, 0, 6);
-  EXPECT_TRUE(torch::equal(seeded(3)(20, 6), expected));
+  EXPECT_TRUE(torch::equal(seeded(3)(0, 20, 6), expected));
 }
 
 TEST(MaskRcnn, AnImageWithoutThingsIsBackground) {

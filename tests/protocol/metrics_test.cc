@@ -25,6 +25,10 @@ TEST(MetricName, OfTheTrainersOwnUnitAndDirectionAreKnown) {
   EXPECT_EQ(direction(metric::kLearningRate), "none");
   EXPECT_EQ(direction(metric::kTimeData), "lower");
   EXPECT_EQ(find(trainer_metrics(), metric::of(metric::kAverage, metric::kTop5))->unit, Unit::kPercent);
+  for (const char* name : {"val/miou", "val_ema/aacc", "val/box_ap50", "val_ema/mask_ap_large"}) {
+    EXPECT_EQ(direction(name), "higher") << name;
+    EXPECT_EQ(unit_by_name(name), Unit::kPercent) << name;
+  }
   EXPECT_EQ(find(trainer_metrics(), "accuracy"), nullptr);
   for (const auto& mode : count_modes()) EXPECT_EQ(better_by_name(mode.name), Better::kLower) << mode.name;
 }

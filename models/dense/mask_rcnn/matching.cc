@@ -19,15 +19,15 @@ Tensor match(const Tensor& overlaps, const MatchOptions& options) {
 }
 
 Choose choose_by(at::Generator generator) {
-  return [generator = std::move(generator)](std::int64_t count, std::int64_t chosen) {
+  return [generator = std::move(generator)](std::size_t, std::int64_t count, std::int64_t chosen) {
     return torch::randperm(count, generator, torch::kLong).narrow(0, 0, chosen);
   };
 }
 
-Sample sample(const Tensor& labels, const SampleOptions& options, const Choose& choose) {
+Sample sample(const Tensor& labels, const SampleOptions& options, std::size_t image, const Choose& choose) {
   const auto chosen = [&](const Tensor& among, std::int64_t most) {
     const auto count = among.size(0);
-    const auto some = choose(count, std::min(count, most)).to(among.device());
+    const auto some = choose(image, count, std::min(count, most)).to(among.device());
     return std::get<0>(among.index_select(0, some).sort());
   };
   const auto most_things =

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <ATen/core/Generator.h>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -22,11 +23,12 @@ constexpr std::int64_t kBackground = -1, kUndecided = -2;
 /// Source: "Faster R-CNN", section 3.1.2.
 torch::Tensor match(const torch::Tensor& overlaps, const MatchOptions& options);
 
-/// Gives `chosen` different numbers below `count`: how boxes are drawn for the losses.
+/// Gives `chosen` different numbers below `count`: how boxes of an image, told by its place in the batch, are
+/// drawn for the losses.
 /// Shape: -> [chosen], of int64, on the processor.
-using Choose = std::function<torch::Tensor(std::int64_t count, std::int64_t chosen)>;
+using Choose = std::function<torch::Tensor(std::size_t image, std::int64_t count, std::int64_t chosen)>;
 
-/// By a generator's random numbers: the same seed, the same boxes.
+/// By a generator's random numbers, one image after another: the same seed, the same boxes.
 Choose choose_by(at::Generator generator);
 
 struct SampleOptions {
@@ -40,6 +42,7 @@ struct Sample {
 };
 
 /// Shape: labels [boxes]: above 0 of a thing, 0 of the background, below 0 of neither.
-Sample sample(const torch::Tensor& labels, const SampleOptions& options, const Choose& choose);
+Sample sample(const torch::Tensor& labels, const SampleOptions& options, std::size_t image,
+              const Choose& choose);
 
 }  // namespace abl::models

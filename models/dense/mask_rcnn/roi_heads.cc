@@ -48,7 +48,7 @@ Samples sampled(const std::vector<Tensor>& proposals, const std::vector<Instance
       label = targets[image].labels.index_select(0, thing);
       label = label.masked_fill(matches == kBackground, 0).masked_fill(matches == kUndecided, -1);
     }
-    const auto chosen = sample(label, options.sample, choose);
+    const auto chosen = sample(label, options.sample, image, choose);
     const auto some = std::get<0>(torch::cat({chosen.things, chosen.background}).sort());
     samples.boxes.push_back(boxes.index_select(0, some));
     samples.things.push_back(thing.index_select(0, some));

@@ -146,7 +146,7 @@ RpnImpl::Losses RpnImpl::losses(const Answer& answer, const std::vector<Instance
     if (boxes.size(0) > 0) matches = match(box_iou(boxes, anchors), options_.match);
     // a thing's number counts from 0, a label from 1; what is undecided stays below 0
     const auto labels = torch::where(matches == kUndecided, matches, matches + 1);
-    const auto chosen = sample(labels, options_.sample, choose);
+    const auto chosen = sample(labels, options_.sample, image, choose);
     things.push_back(chosen.things + first);
     background.push_back(chosen.background + first);
     if (boxes.size(0) > 0)
