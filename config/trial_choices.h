@@ -27,6 +27,7 @@ constexpr std::string_view name_of(EmbeddingKind kind) {
 enum class TaskKind {
   kClassify,  ///< images
   kSegment,   ///< every pixel
+  kDetect,    ///< things: their boxes, classes and masks
 };
 
 constexpr std::string_view name_of(TaskKind kind) {
@@ -35,6 +36,8 @@ constexpr std::string_view name_of(TaskKind kind) {
       return "classify";
     case TaskKind::kSegment:
       return "segment";
+    case TaskKind::kDetect:
+      return "detect";
   }
   return {};
 }

@@ -41,14 +41,15 @@ std::int64_t images_of(int asked, std::int64_t there) {
 
 /// To evaluate on, of data sets that have a name: as many as are published.
 std::int64_t published_val(std::string_view name, std::int64_t train) {
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kKnown{{{"imagenet-1k", 50'000},
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 9> kKnown{{{"imagenet-1k", 50'000},
                                                                              {"cifar10", 10'000},
                                                                              {"cifar100", 10'000},
                                                                              {"stl10", 8'000},
                                                                              {"stanford-cars", 8'041},
                                                                              {"inaturalist-2018", 24'426},
                                                                              {"inaturalist-2019", 3'030},
-                                                                             {"ade20k", 2'000}}};
+                                                                             {"ade20k", 2'000},
+                                                                             {"coco", 5'000}}};
   for (const auto& [known, images] : kKnown)
     if (known == name) return images;
   return train / 10;

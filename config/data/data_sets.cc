@@ -133,7 +133,10 @@ constexpr std::array kDataSets{
     DataSet{"ade20k", 0, 512, false, false, 0, 0, 20'210,
             "ADE20K as of the scene parsing challenge: 150 classes of pixels, the others do not count", 150},
     DataSet{"scenes", 0, 96, false, true, 4000, 500, 0,
-            "drawn by the trainer: up to six shapes of seven kinds, one over another, on uneven ground", 8},
+            "drawn by the trainer: up to six shapes of seven kinds, one over another, on uneven ground", 8,
+            7},
+    DataSet{"coco", 0, 800, false, false, 0, 0, 118'287, "COCO instances of 2017: 80 categories of things", 0,
+            80},
 };
 
 }  // namespace
@@ -146,6 +149,8 @@ int classes_of(const DataSet& set, TaskKind kind) {
       return set.classes;
     case TaskKind::kSegment:
       return set.labels;
+    case TaskKind::kDetect:
+      return set.things;
   }
   return 0;
 }

@@ -34,6 +34,7 @@ struct DataSet {
   int images;                    ///< to train on, of one that is not drawn
   std::string_view sentence;
   int labels = 0;  ///< of pixels; 0: they have none
+  int things = 0;  ///< categories of instances; 0: they have none
 };
 
 std::span<const DataSet> data_sets();

@@ -322,10 +322,24 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
       {.name = "scale_range",
        .member = &R::scale_range,
        .sentence =
-           "Least and largest random scale of a picture of which pixels are labelled, 1 being the one "
-           "at which its shorter side is image_size; the crop is of image_size.",
+           "Least and largest random scale of a picture with annotations, 1 being the one at which its "
+           "shorter side is image_size (for detection: at which it just fits); the crop is of image_size.",
        .range = {0.01, 100},
        .derived_text = "1 and 1"},
+      {.name = "side_range",
+       .member = &R::side_range,
+       .sentence =
+           "Least and largest shorter side of a picture with things, of which one is drawn in steps of 32 "
+           "pixels; half of the pictures are cut before, as DETR does. Without it they are scaled into a "
+           "frame of image_size (scale_range).",
+       .range = {32, 65536},
+       .derived_text = "none"},
+      {.name = "longest_side",
+       .member = &R::longest_side,
+       .sentence =
+           "Bound of the longer side where the shorter one is given, in training and evaluation, pixels; "
+           "0 = none.",
+       .range = {0, 65536}},
       {.name = "largest_class",
        .member = &R::largest_class,
        .sentence =

@@ -16,11 +16,14 @@ namespace {
 
 constexpr int kMostLabels = 255;  // of pixels: a byte each, of which 255 is none
 
-bool has_no_head(const TaskConfig& task) { return task.kind != TaskKind::kSegment; }
+bool classifies(const TaskConfig& task) { return task.kind == TaskKind::kClassify; }
+bool segments_not(const TaskConfig& task) { return task.kind != TaskKind::kSegment; }
+bool detects_not(const TaskConfig& task) { return task.kind != TaskKind::kDetect; }
 
 /// Channels as the heads' papers and releases have them.
-int usual_width(DenseHead head) {
-  switch (head) {
+int usual_width(const TaskConfig& task) {
+  if (task.kind == TaskKind::kDetect) return 256;
+  switch (task.head) {
     case DenseHead::kSemanticFpn:
       return 128;
     case DenseHead::kUperNet:
@@ -34,7 +37,8 @@ int usual_width(DenseHead head) {
 }
 
 bool stands_on_pyramid(const TaskConfig& task) {
-  return task.head == DenseHead::kSemanticFpn || task.head == DenseHead::kUperNet;
+  return task.kind == TaskKind::kDetect || task.head == DenseHead::kSemanticFpn ||
+         task.head == DenseHead::kUperNet;
 }
 
 }  // namespace
@@ -50,15 +54,15 @@ const std::vector<Field<TaskConfig>>& task_fields() {
       {.name = "head",
        .member = choice<&T::head>(),
        .sentence = "What makes classes of pixels of the backbone's maps.",
-       .inert = has_no_head,
-       .inert_when = "kind is classify"},
+       .inert = segments_not,
+       .inert_when = "kind is not segment"},
       {.name = "width",
        .member = &T::width,
-       .sentence = "Channels of the head's convolutions.",
+       .sentence = "Channels of the head's convolutions, of detection those of the pyramid.",
        .range = {1, 65536},
-       .derived = [](const T& task) { return Json(usual_width(task.head)); },
-       .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's",
-       .inert = has_no_head,
+       .derived = [](const T& task) { return Json(usual_width(task)); },
+       .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's and of detection",
+       .inert = classifies,
        .inert_when = "kind is classify"},
       {.name = "dropout",
        .member = &T::dropout,
@@ -66,22 +70,62 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .range = {0, 0.99},
        .derived = [](const T& task) { return Json(stands_on_pyramid(task) ? 0.1 : 0.); },
        .derived_text = "0.1; 0 of SETR's",
-       .inert = has_no_head,
-       .inert_when = "kind is classify"},
+       .inert = segments_not,
+       .inert_when = "kind is not segment"},
       {.name = "layers",
        .member = &T::layers,
        .sentence = "Layers of the backbone, from 1, that its four maps come from.",
        .range = {1, 10000},
        .derived_text = "of a plain transformer those at a third, a half, two thirds and the end, for SETR at "
                        "each quarter; of others their stages",
-       .inert = has_no_head,
+       .inert = classifies,
        .inert_when = "kind is classify"},
       {.name = "inference",
        .member = choice<&T::inference>(),
        .sentence = "How a picture is evaluated, whose shorter side is made image_size: as a whole, or by "
                    "windows of image_size at two thirds of it, with the mean where they overlap.",
-       .inert = has_no_head,
-       .inert_when = "kind is classify"},
+       .inert = segments_not,
+       .inert_when = "kind is not segment"},
+      {.name = "anchors",
+       .member = &T::anchors,
+       .sentence = "Side of the square anchors of each level of the pyramid, pixels; beside each there are "
+                   "two of the "
+                   "same area, twice as high and twice as wide.",
+       .range = {1, 65536},
+       .derived =
+           [](const T& task) {
+             return detects_not(task) ? Json(std::vector<int>{}) : Json({32, 64, 128, 256, 512});
+           },
+       .derived_text = "`[32, 64, 128, 256, 512]`",
+       .inert = detects_not,
+       .inert_when = "kind is not detect"},
+      {.name = "proposals",
+       .member = &T::proposals,
+       .sentence = "Boxes in which there may be a thing: so many of an image in training, half as many in "
+                   "evaluation.",
+       .range = {2, 100000},
+       .inert = detects_not,
+       .inert_when = "kind is not detect"},
+      {.name = "sampled",
+       .member = &T::sampled,
+       .sentence =
+           "Of them those that the losses of an image count, a quarter of them of things where there are "
+           "as many; of anchors half as many.",
+       .range = {4, 100000},
+       .inert = detects_not,
+       .inert_when = "kind is not detect"},
+      {.name = "box_width",
+       .member = &T::box_width,
+       .sentence = "Width of the two layers before boxes and classes.",
+       .range = {1, 65536},
+       .inert = detects_not,
+       .inert_when = "kind is not detect"},
+      {.name = "mask_width",
+       .member = &T::mask_width,
+       .sentence = "Channels of the four convolutions before masks.",
+       .range = {1, 65536},
+       .inert = detects_not,
+       .inert_when = "kind is not detect"},
   };
   return kFields;
 }
@@ -99,7 +143,7 @@ TaskConfig read_task(const Json& section, std::vector<Problem>& problems) {
   return task;
 }
 
-bool has_batch_norm(const TaskConfig& task) { return task.kind == TaskKind::kSegment; }
+bool has_batch_norm(const TaskConfig& task) { return !classifies(task); }
 
 std::string unfit(const DataSet& set, TaskKind kind) {
   if (classes_of(set, kind) > 0) return {};
@@ -168,6 +212,15 @@ void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
         {"recipe.scale_range",
          fmt::format("[{}]; expected two numbers, the least and the largest", fmt::join(range, ", ")),
          {}});
+  const auto& sides = trial.recipe.side_range;
+  if (!sides.empty() && (sides.size() != 2 || sides[0] > sides[1] || (sides[1] - sides[0]) % 32 != 0))
+    problems.push_back(
+        {"recipe.side_range",
+         fmt::format("[{}]; expected two numbers, the least and the largest, whole steps of 32 apart",
+                     fmt::join(sides, ", ")),
+         {}});
+  if (!sides.empty() && !range.empty())
+    problems.push_back({"recipe.scale_range", "recipe.side_range is set as well; expected one of them", {}});
   if (trial.recipe.patience == 0) return;
   const auto metric = trial.recipe.patience_metric.substr(trial.recipe.patience_metric.find('/') + 1);
   if (std::ranges::find(task.metrics, metric) == task.metrics.end())
@@ -192,13 +245,18 @@ void check_backbone(const TrialConfig& trial, std::vector<Problem>& problems) {
     return;
   }
   const bool is_plain = family.maps == MapsOf::kLayers;
+  constexpr std::size_t kLevels = 5;  // of a detector's pyramid: one is coarser than the backbone's maps
+  if (trial.task.kind == TaskKind::kDetect && trial.task.anchors.size() != kLevels)
+    refuse("task.anchors", fmt::format("{} sides of anchors; expected {}, of the levels of strides 4 to 64",
+                                       trial.task.anchors.size(), kLevels));
   if (!is_plain && !stands_on_pyramid(trial.task))
     refuse("task.head",
            fmt::format("{} stands on maps of one size, and those of {} are of stages; expected {}",
                        name_of(trial.task.head), family.name, any_of({"semantic-fpn", "uper-net"})));
   if (is_plain && stands_on_pyramid(trial.task) && trial.model.patch != 8 && trial.model.patch != 16)
-    refuse("model.patch", fmt::format("{} pixels: the pyramid below {} is of patches of 8 or of 16",
-                                      trial.model.patch, name_of(trial.task.head)));
+    refuse("model.patch",
+           fmt::format("{} pixels: the pyramid below {} is of patches of 8 or of 16", trial.model.patch,
+                       trial.task.kind == TaskKind::kDetect ? "Mask R-CNN" : name_of(trial.task.head)));
   const auto& layers = trial.task.layers;
   const int depth = is_plain ? layers_of(trial.model) : 0;
   if (is_plain && layers.empty() && depth < 4)

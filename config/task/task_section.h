@@ -19,7 +19,7 @@ TaskConfig read_task(const Json& section, std::vector<Problem>& problems);
 /// Whether there is anything to say: of classification there is not, and its documents have no section.
 inline bool is_said(const TaskConfig& task) { return task.kind != TaskKind::kClassify; }
 
-/// Whether what stands on the backbone has batch normalisation.
+/// Whether what stands on the backbone has batch normalisation; of a detector what refines its maps.
 bool has_batch_norm(const TaskConfig& task);
 
 /// Why a data set has nothing to learn for a task of that kind, or empty.

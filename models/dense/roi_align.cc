@@ -280,6 +280,27 @@ class PooledRegions : public torch::autograd::Function<PooledRegions> {
   }
 };
 
+/// On the meta device, where what is counted is what comes and goes.
+class ShapedRegions : public torch::autograd::Function<ShapedRegions> {
+ public:
+  static Tensor forward(AutogradContext* context, at::TensorList maps, std::int64_t regions,
+                        std::int64_t height, std::int64_t width) {
+    std::vector<std::vector<std::int64_t>> sizes;
+    for (const auto& map : maps) sizes.push_back(map.sizes().vec());
+    context->saved_data["sizes"] = sizes;
+    return torch::empty({regions, maps[0].size(1), height, width}, maps[0].options(),
+                        torch::MemoryFormat::ChannelsLast);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list all;
+    for (const auto& sizes : context->saved_data["sizes"].to<std::vector<std::vector<std::int64_t>>>())
+      all.push_back(torch::empty(sizes, gradients[0].options()));
+    all.resize(all.size() + 3);  // of the numbers
+    return all;
+  }
+};
+
 bool has_loops(torch::ScalarType type) {
   return type == torch::kFloat || type == torch::kDouble || type == torch::kBFloat16 || type == torch::kByte;
 }
@@ -398,6 +419,8 @@ Tensor pyramid_roi_align(const std::vector<Tensor>& levels, const std::vector<st
                          const Tensor& rois, const RoiAlignOptions& options) {
   TORCH_CHECK_VALUE(!levels.empty() && levels.size() == strides.size(), "a pyramid of ", levels.size(),
                     " levels and ", strides.size(), " strides; a stride for each is expected");
+  if (levels[0].is_meta())
+    return ShapedRegions::apply(at::TensorList{levels}, rois.size(0), options.height, options.width);
   const auto of = pyramid_levels(rois.narrow(1, 1, 4), strides);
   std::vector<double> scales;
   for (const auto stride : strides) scales.push_back(1. / static_cast<double>(stride));

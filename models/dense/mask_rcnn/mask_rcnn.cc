@@ -143,6 +143,18 @@ std::vector<Detections> MaskRcnnImpl::detect(const ImageBatch& batch) {
   return heads_->detect(pyramid(all), proposals.proposals, batch.sizes);
 }
 
+Tensor MaskRcnnImpl::shaped(const Tensor& images, std::int64_t regions, std::int64_t masks) {
+  const auto B = images.size(0);
+  const auto all = fpn_(maps_->maps(images.contiguous(torch::MemoryFormat::ChannelsLast)));
+  const auto proposals = rpn_->answer(all);
+  const auto heads = heads_->shaped(pyramid(all), B * regions, B * masks);
+  auto sum = heads.boxes.logits.to(torch::kFloat).sum() + heads.boxes.differences.to(torch::kFloat).sum() +
+             heads.masks.sum();
+  for (const auto& answers : {proposals.logits, proposals.differences})
+    for (const auto& level : answers) sum = sum + level.to(torch::kFloat).sum();
+  return sum;
+}
+
 Tensor pasted_masks(const Tensor& masks, const Tensor& boxes, const ImageSize& size) {
   auto all = torch::zeros({masks.size(0), size.height, size.width}, masks.options());
   paste(masks, boxes, size, [&](std::int64_t i, std::int64_t left, std::int64_t top, const Tensor& values) {

@@ -52,6 +52,11 @@ class MaskRcnnImpl : public torch::nn::Module {
   /// Of each image, in the size that it has in the batch.
   std::vector<Detections> detect(const ImageBatch& batch);
 
+  /// What its layers make of images, with so many regions and masks of each, wherever these are: for counting
+  /// on the meta device, where nothing is chosen by its numbers. Shape: images [B, 3, H, W] -> [], a sum of
+  /// all that they answer.
+  torch::Tensor shaped(const torch::Tensor& images, std::int64_t regions, std::int64_t masks);
+
   const MaskRcnnOptions& options() const { return options_; }
 
  private:

@@ -150,6 +150,13 @@ Tensor RoiHeadsImpl::mask_logits(const Pyramid& pyramid, const Tensor& rois, con
   return wide(mask_predictor_(x, outputs_of(labels)));
 }
 
+RoiHeadsImpl::Shaped RoiHeadsImpl::shaped(const Pyramid& pyramid, std::int64_t regions, std::int64_t masks) {
+  const auto numbers = pyramid.levels.front().options().dtype(torch::kFloat);
+  return {.boxes = answer(pyramid, torch::empty({regions, 5}, numbers)),
+          .masks = mask_logits(pyramid, torch::empty({masks, 5}, numbers),
+                               torch::empty({masks}, numbers.dtype(torch::kLong)))};
+}
+
 Tensor RoiHeadsImpl::outputs_of(const Tensor& labels) const {
   return options_.background == BackgroundOutputs::kScoreBoxMask ? labels : labels - 1;
 }

@@ -114,6 +114,12 @@ class RoiHeadsImpl : public torch::nn::Module {
   /// `proposals`: of each image [n, 4]; the things' own boxes are added.
   Losses losses(const Pyramid& pyramid, const std::vector<torch::Tensor>& proposals,
                 const std::vector<Instances>& targets, const Choose& choose);
+  /// What its layers answer of regions and masks wherever they are. Shape: [K, …], [M, side, side].
+  struct Shaped {
+    BoxPredictorImpl::Answer boxes;
+    torch::Tensor masks;
+  };
+  Shaped shaped(const Pyramid& pyramid, std::int64_t regions, std::int64_t masks);
   std::vector<Detections> detect(const Pyramid& pyramid, const std::vector<torch::Tensor>& proposals,
                                  const std::vector<ImageSize>& sizes);
 

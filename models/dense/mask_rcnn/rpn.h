@@ -72,6 +72,9 @@ class RpnImpl : public torch::nn::Module {
   /// Throws: c10::ValueError where levels and sizes of anchors differ in number.
   Answer forward(const std::vector<torch::Tensor>& levels, const ImageBatch& batch);
 
+  /// Without anchors and proposals.
+  RpnHeadImpl::Answer answer(const std::vector<torch::Tensor>& levels) { return head_(levels); }
+
   struct Losses {
     torch::Tensor objectness, boxes;
   };

@@ -5,6 +5,7 @@
 
 #include "worker/trainer/tasks/classify/classification.h"
 #include "worker/trainer/tasks/dense/annotated_data.h"
+#include "worker/trainer/tasks/detect/detection.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/tasks/segment/segmentation.h"
 
@@ -14,6 +15,10 @@ std::unique_ptr<Task> new_task(const config::TrialConfig& trial, TaskPlace place
   switch (trial.task.kind) {
     case config::TaskKind::kClassify:
       break;
+    case config::TaskKind::kDetect: {
+      auto set = annotated_data(trial, place);
+      return std::make_unique<Detection>(trial, detection_options(trial), std::move(set), std::move(place));
+    }
     case config::TaskKind::kSegment: {
       auto set = annotated_data(trial, place);
       return std::make_unique<Segmentation>(trial, segmentation_options(trial), std::move(set),
@@ -29,6 +34,8 @@ models::Network network_of(const config::TrialConfig& trial) {
       break;
     case config::TaskKind::kSegment:
       return segmentation_network(trial);
+    case config::TaskKind::kDetect:
+      return detection_network(trial);
   }
   return models::classifier(
       [options = training_options(trial)](torch::Device device) { return models::build(options, device); });

@@ -17,7 +17,9 @@ namespace abl::tasks {
 namespace {
 
 /// The classes that the task learns.
-const std::vector<std::string>& classes_in(const data::AnnotatedSet& set) { return set.labels; }
+const std::vector<std::string>& classes_in(const data::AnnotatedSet& set, config::TaskKind kind) {
+  return kind == config::TaskKind::kDetect ? set.categories : set.labels;
+}
 
 data::AnnotatedSet opened_pictures(const config::TrialConfig& trial, const TaskPlace& place) {
   const auto& config = trial.data;
@@ -29,7 +31,7 @@ data::AnnotatedSet opened_pictures(const config::TrialConfig& trial, const TaskP
             "with --data {0}=FOLDER",
             config.name)};
   auto set = data::open_annotated(config, place.data_root);
-  const auto& classes = classes_in(set);
+  const auto& classes = classes_in(set, trial.task.kind);
   if (classes.empty())
     throw Error{Code::kFailedPrecondition,
                 fmt::format("data: {} holds {}, without labels of {}", place.data_root, set.format,

@@ -9,6 +9,7 @@
 #include "data/annotated/annotated_source.h"
 #include "images/detectron2.h"
 #include "images/detr.h"
+#include "models/counting/network.h"
 #include "models/dense/mask_rcnn/mask_rcnn.h"
 #include "models/dense/trunk_maps.h"
 #include "worker/trainer/tasks/batch.h"
@@ -34,6 +35,12 @@ struct DetectionOptions {
   std::variant<images::LargeScaleJitter, images::MultiScale> view;
   EvaluationSize evaluation;
 };
+
+/// Of a trial whose task it is.
+DetectionOptions detection_options(const config::TrialConfig& trial);
+/// Counted with as many regions as proposals of an evaluation, and as many masks as detections; a step with
+/// those that its losses count.
+models::Network detection_network(const config::TrialConfig& trial);
 
 /// Things are found: their boxes, classes and masks.
 ///   metrics: COCO's average precision of boxes and masks, in percent (coco_scoring.h)
