@@ -120,6 +120,12 @@ Tensor dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, 
   return FusedAttention::apply(q, k, v);
 }
 
+Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  auto sizes = x.sizes().vec();
+  sizes[static_cast<std::size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
+  return at::empty(sizes, x.options());
+}
+
 TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("native_layer_norm", TORCH_FN(layer_norm));
   library.impl("native_layer_norm_backward", TORCH_FN(layer_norm_backward));
@@ -134,6 +140,7 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("where.self", TORCH_FN(where));
   library.impl("where.self_out", TORCH_FN(where_out));
   library.impl("roll", TORCH_FN(roll));
+  library.impl("index_select", TORCH_FN(index_select));
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {

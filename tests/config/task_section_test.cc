@@ -152,13 +152,58 @@ TEST(TaskSection, ABackboneMustGiveTheMapsThatItsHeadStandsOn) {
   EXPECT_THAT(segmenting_with("/task/knid", "segment"), HasSubstr("unknown key"));
 }
 
+Json detecting() {
+  return Json::parse(R"({
+    "model": {"preset": "xcit_tiny_12_p16_224"},
+    "data": {"name": "coco"},
+    "task": {"kind": "detect"},
+    "recipe": {"use": "xcit-coco"},
+    "seed": 1})");
+}
+
+TEST(TaskSection, ADetectorHasAnchorsOfEachLevelOfItsPyramid) {
+  const auto trial = read_trial_or_throw(detecting());
+  EXPECT_EQ(trial.data.classes, 80);
+  EXPECT_EQ(trial.data.image_size, 800);
+  EXPECT_EQ(trial.task.width, 256);
+  EXPECT_THAT(trial.task.anchors, ElementsAre(32, 64, 128, 256, 512));
+  EXPECT_EQ(canonical_document(trial)["task"], Json::parse(R"({"kind": "detect"})"));
+  EXPECT_EQ(effective_document(trial)["task"]["sampled"], 512);
+  EXPECT_FALSE(effective_document(trial)["task"].contains("head")) << "there is but one";
+  const auto text = canonical_text(trial);
+  EXPECT_EQ(canonical_text(read_trial_or_throw(Json::parse(text))), text);
+  Json changed = detecting();
+  changed["task"]["anchors"] = {8, 16, 32, 64};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("task.anchors: 4 sides of anchors; expected 5")));
+  changed = detecting();
+  changed["model"] = {{"preset", "simple-vit-nano"}, {"patch", 4}, {"depth", 4}};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("the pyramid below Mask R-CNN")));
+  changed = detecting();
+  changed["data"] = {{"name", "ade20k"}};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("ade20k has no labels of things")));
+}
+
+TEST(TaskSection, PicturesOfADetectorHaveASideOrAScale) {
+  Json changed = detecting();
+  changed["recipe"]["side_range"] = {480, 500};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("whole steps of 32 apart")));
+  changed["recipe"]["side_range"] = {800, 480};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("the least and the largest")));
+  changed = detecting();
+  changed["recipe"]["scale_range"] = {0.5, 2};
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("recipe.side_range is set as well")));
+  changed = detecting();
+  changed["recipe"]["distortion"] = true;
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("says nothing of a task of kind detect")));
+}
+
 TEST(TaskSection, RecipesOfATaskFitEveryBackboneThatGivesMaps) {
   for (const Recipe& recipe : recipes()) {
-    if (recipe.task != TaskKind::kSegment) continue;
+    if (!recipe.task) continue;
     for (const Preset& preset : presets()) {
       const ModelConfig model = model_of(preset);
       if (family_of(model).maps == MapsOf::kNone) continue;
-      Json changed = segmenting();
+      Json changed = recipe.task == TaskKind::kDetect ? detecting() : segmenting();
       changed["model"] = {{"preset", preset.name}};
       changed["recipe"] = {{"use", recipe.name}};
       const auto problems = problems_of(changed);

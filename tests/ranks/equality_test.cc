@@ -60,6 +60,23 @@ TEST_F(EqualityTest, ASegmentationIsLearnedAndJudgedTheSame) {
   EXPECT_EQ(one.points.at("val_ema/aacc").size(), 2U);
 }
 
+TEST_F(EqualityTest, ADetectionIsLearnedAndJudgedTheSame) {
+  const auto detection = json::parse(R"({
+    "model": {"family": "xcit", "dim": 16, "depth": 4, "heads": 2, "patch": 8},
+    "data": {"name": "scenes", "train_images": 8, "val_images": 5, "image_size": 64},
+    "task": {"kind": "detect", "width": 16, "anchors": [8, 16, 32, 64, 128], "proposals": 40, "sampled": 16,
+             "box_width": 16, "mask_width": 16},
+    "recipe": {"use": "demo", "epochs": 2, "batch": 4, "eval_every": 1, "optimiser": "sgd", "lr": 0.01, "flip": 0.5,
+               "scale_range": [0.75, 1.5], "clip_norm": 1, "sync_batch_norm": true},
+    "seed": 0})");
+  const auto one = run(detection, 1), two = run(detection, 2);
+  ASSERT_EQ(two.end.value("status", ""), "completed") << two.end;
+  // how many boxes of things a rank's half has decides what they weigh: the same but for that
+  for (const auto& [step, loss] : one.points.at("train/loss"))
+    EXPECT_NEAR(two.points.at("train/loss").at(step), loss, 0.1 * loss) << "at step " << step;
+  EXPECT_EQ(two.points.at("val/box_ap").size(), one.points.at("val/box_ap").size());
+}
+
 TEST_F(EqualityTest, HalfPrecisionAgreesOnTheStepsThatAreLeftOut) {
   auto recipe = full_recipe();
   recipe["precision"] = "fp16";

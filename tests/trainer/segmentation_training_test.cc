@@ -72,7 +72,7 @@ TEST_F(SegmentationTraining, EveryAttentionStandsUnderAHead) {
        R"({"family": "vit", "dim": 16, "depth": 4, "heads": 2, "patch": 8})",
        R"({"family": "swin", "dim": 16, "stage_depths": [1, 1, 1, 1], "stage_heads": [1, 2, 4, 8], "patch": 4, "window": 2,
             "key": {"method": "spatialk", "charts": 2}})",
-       R"({"family": "xcit", "dim": 16, "depth": 4, "heads": 2, "patch": 8, "embedding": {"kind": "f-sne", "code_size": 8}})",
+       R"({"family": "xcit", "dim": 16, "depth": 4, "heads": 2, "patch": 8, "embedding": {"kind": "f-sne", "width": 16, "code_size": 8}})",
        R"({"family": "xcit", "dim": 16, "depth": 4, "heads": 2, "patch": 8, "block": {"attention": "none"}})"}) {
     SCOPED_TRACE(model);
     Recorder said;

@@ -50,12 +50,12 @@ images::Image side_by_side(const std::vector<images::Image>& pictures, int longe
   return sheet;
 }
 
-probes::Array legend(const std::vector<std::string>& classes) {
+probes::Array legend(const std::vector<std::string>& classes, int first) {
   auto colours = torch::empty({static_cast<std::int64_t>(classes.size()), 3}, torch::kFloat32);
   for (std::size_t i = 0; i < classes.size(); ++i)
     for (std::size_t channel = 0; channel < 3; ++channel)
       colours[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(channel)] =
-          static_cast<float>(colour_of_class(static_cast<int>(i))[channel]);
+          static_cast<float>(colour_of_class(first + static_cast<int>(i))[channel]);
   return {.axes = {{"class", classes}, {"colour", {"red", "green", "blue"}}}, .values = colours};
 }
 

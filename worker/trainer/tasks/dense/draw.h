@@ -18,8 +18,8 @@ images::Image drawn(const images::LabelMap& labels);
 /// Pictures of one size beside each other, each made at most `longest` pixels long by leaving out pixels.
 images::Image side_by_side(const std::vector<images::Image>& pictures, int longest = 256);
 
-/// The colours of classes by their names: what a page shows beside the pictures.
+/// The colours of classes, from `first` on, by their names: what a page shows beside the pictures.
 /// Shape: [class, red/green/blue].
-probes::Array legend(const std::vector<std::string>& classes);
+probes::Array legend(const std::vector<std::string>& classes, int first = 0);
 
 }  // namespace abl::tasks

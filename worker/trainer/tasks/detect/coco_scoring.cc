@@ -132,17 +132,18 @@ struct Names {
   const char *all, *at_50, *at_75, *small, *medium, *large;
 };
 
-scoring::Averages averages_of(const std::vector<PictureMatches>& pictures,
-                              scoring::ImageMatches PictureMatches::*regions, int categories) {
-  std::vector<scoring::ImageMatches> matches;
-  for (const auto& picture : pictures) matches.push_back(picture.*regions);
-  return scoring::coco_scores(matches, categories).mean;
-}
-
 }  // namespace
 
-std::map<std::string, double> average_precisions(const std::vector<PictureMatches>& pictures, int categories,
-                                                 const std::string& split) {
+OfRegions scores_of(const std::vector<PictureMatches>& pictures, int categories) {
+  const auto of = [&](scoring::ImageMatches PictureMatches::*regions) {
+    std::vector<scoring::ImageMatches> matches;
+    for (const auto& picture : pictures) matches.push_back(picture.*regions);
+    return scoring::coco_scores(matches, categories);
+  };
+  return {.boxes = of(&PictureMatches::boxes), .masks = of(&PictureMatches::masks)};
+}
+
+std::map<std::string, double> average_precisions(const OfRegions& scores, const std::string& split) {
   namespace metric = protocol::metric;
   std::map<std::string, double> metrics;
   const auto add = [&](const scoring::Averages& averages, const Names& names) {
@@ -157,12 +158,10 @@ std::map<std::string, double> average_precisions(const std::vector<PictureMatche
                                       {names.large, of_area(scoring::Area::kLarge)}})
       if (!std::isnan(value)) metrics[metric::of(split, name)] = 100 * value;
   };
-  add(averages_of(pictures, &PictureMatches::boxes, categories),
-      {metric::kBoxAp, metric::kBoxAp50, metric::kBoxAp75, metric::kBoxApSmall, metric::kBoxApMedium,
-       metric::kBoxApLarge});
-  add(averages_of(pictures, &PictureMatches::masks, categories),
-      {metric::kMaskAp, metric::kMaskAp50, metric::kMaskAp75, metric::kMaskApSmall, metric::kMaskApMedium,
-       metric::kMaskApLarge});
+  add(scores.boxes.mean, {metric::kBoxAp, metric::kBoxAp50, metric::kBoxAp75, metric::kBoxApSmall,
+                          metric::kBoxApMedium, metric::kBoxApLarge});
+  add(scores.masks.mean, {metric::kMaskAp, metric::kMaskAp50, metric::kMaskAp75, metric::kMaskApSmall,
+                          metric::kMaskApMedium, metric::kMaskApLarge});
   return metrics;
 }
 

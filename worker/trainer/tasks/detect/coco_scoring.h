@@ -26,10 +26,14 @@ struct PictureMatches {
 /// The pictures of all ranks, in the order of their numbers: on each the same. Collective.
 std::vector<PictureMatches> of_all_ranks(const std::vector<PictureMatches>& own, ranks::RankGroup& ranks);
 
+struct OfRegions {
+  scoring::CocoScores boxes, masks;
+};
+/// `pictures`: in a fixed order.
+OfRegions scores_of(const std::vector<PictureMatches>& pictures, int categories);
+
 /// Average precisions of boxes and masks, in percent, by the names of protocol/metrics.h after the split's;
 /// without those that do not exist, where no thing is of such an area.
-/// `pictures`: in a fixed order.
-std::map<std::string, double> average_precisions(const std::vector<PictureMatches>& pictures, int categories,
-                                                 const std::string& split);
+std::map<std::string, double> average_precisions(const OfRegions& scores, const std::string& split);
 
 }  // namespace abl::tasks

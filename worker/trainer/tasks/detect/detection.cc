@@ -13,6 +13,7 @@
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/tasks/detect/box_choice.h"
 #include "worker/trainer/tasks/detect/detection_batch.h"
+#include "worker/trainer/tasks/detect/predictions.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::tasks {
@@ -142,7 +143,7 @@ std::optional<images::Annotated> Detection::shown(std::uint32_t index) const {
 }
 
 PictureMatches Detection::judged(models::MaskRcnnImpl& detector, const images::Annotated& picture,
-                                 std::uint32_t index) const {
+                                 std::uint32_t index, const std::string& shown_as) {
   const auto batch = padded_images({&picture, 1}, input_, place_.device);
   models::Detections found;
   device::compute(detector, batch.images, trial_.recipe, [&](const torch::Tensor& lowered) {
@@ -150,6 +151,10 @@ PictureMatches Detection::judged(models::MaskRcnnImpl& detector, const images::A
   });
   const auto own = set_.val->extent(index);
   const auto things = in_own_size(found, batch.sizes.front(), {.height = own.height, .width = own.width});
+  if (!shown_as.empty())
+    predictions_->pictures[shown_as] =
+        with_things(images::resize(picture.image, own.width, own.height, images::Interpolation::kBilinear),
+                    picture.instances, things);
   return {.picture = index,
           .boxes = scoring::match(picture.instances, things, scoring::Regions::kBoxes),
           .masks = scoring::match(picture.instances, things, scoring::Regions::kMasks)};
@@ -175,13 +180,22 @@ std::optional<std::map<std::string, double>> Detection::evaluate(
         return std::make_shared<PicturesInMaking>(std::move(plan));
       }};
   std::vector<PictureMatches> own;
+  predictions_.emplace();
+  constexpr std::int64_t kShown = 4;
+  const auto every = std::max<std::int64_t>(1, batches / kShown);
   for (std::int64_t number = 0; const auto pictures = loader.next(); ++number) {
     if (ranks.as_first(stop)) return std::nullopt;
     if (pictures->empty()) continue;
-    own.push_back(judged(detector, pictures->front(), static_cast<std::uint32_t>(of_this_rank(number))));
+    const bool is_shown = number % every == 0 && number / every < kShown;
+    own.push_back(judged(detector, pictures->front(), static_cast<std::uint32_t>(of_this_rank(number)),
+                         is_shown ? fmt::format("{}", number / every + 1) : ""));
     if (progress) progress(1);
   }
-  return average_precisions(of_all_ranks(own, ranks), static_cast<int>(set_.categories.size()), split);
+  const auto scores = scores_of(of_all_ranks(own, ranks), static_cast<int>(set_.categories.size()));
+  auto found = of_categories(scores.boxes, scores.masks, set_.categories);
+  found.pictures = std::move(predictions_->pictures);
+  predictions_ = std::move(found);
+  return average_precisions(scores, split);
 }
 
 }  // namespace abl::tasks

@@ -72,11 +72,14 @@ class Detection final : public Task {
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) override;
 
+  /// Four pictures with what is in them and what was found, and the scores of each category.
+  std::optional<probes::Findings> predictions() override { return std::move(predictions_); }
+
  private:
   PicturePlan plan_of(std::int64_t step);
   std::optional<images::Annotated> shown(std::uint32_t index) const;
-  PictureMatches judged(models::MaskRcnnImpl& detector, const images::Annotated& picture,
-                        std::uint32_t index) const;
+  PictureMatches judged(models::MaskRcnnImpl& detector, const images::Annotated& picture, std::uint32_t index,
+                        const std::string& shown_as);
 
   const config::TrialConfig& trial_;
   const DetectionOptions options_;
@@ -86,6 +89,7 @@ class Detection final : public Task {
   const ranks::BatchShare share_;
   AspectOrder order_;
   const BatchInput input_;
+  std::optional<probes::Findings> predictions_;  ///< of the newest evaluation
   std::int64_t steps_of_an_epoch_ = 1;
   std::optional<std::vector<images::Annotated>> batch_;
   std::optional<LoaderOf<PicturesInMaking>> loader_;  ///< last: its threads use the rest
