@@ -147,11 +147,12 @@ struct RecipeConfig {
   Resampling interpolation = Resampling::kBilinear;
   double flip = 0;                  ///< probability of a horizontal flip
   std::vector<double> scale_range;  ///< least and largest random scale of a picture; empty: as it fits
-  std::vector<int> side_range;  ///< least and largest shorter side of a picture, in steps of 32; empty: scaled
-  int longest_side = 0;         ///< of a picture, pixels; 0: any
-  double largest_class = 1;         ///< part of a crop's labelled pixels that one class may be
-  bool distortion = false;          ///< of brightness, contrast, saturation and hue
-  double color_jitter = 0;          ///< brightness, contrast, saturation
+  std::vector<int>
+      side_range;            ///< least and largest shorter side of a picture, in steps of 32; empty: scaled
+  int longest_side = 0;      ///< of a picture, pixels; 0: any
+  double largest_class = 1;  ///< part of a crop's labelled pixels that one class may be
+  bool distortion = false;   ///< of brightness, contrast, saturation and hue
+  double color_jitter = 0;   ///< brightness, contrast, saturation
   Appearance appearance = Appearance::kNone;
   std::string randaugment = "none";  ///< none | rand-m9-mstd0.5-inc1, …
   bool trivial_augment = false;
@@ -179,11 +180,11 @@ struct TaskConfig {
   double dropout = 0;       ///< of the head's channels before the classes; derived: the same
   std::vector<int> layers;  ///< of the backbone, that maps come from; empty: the usual ones
   Inference inference = Inference::kWhole;
-  std::vector<int> anchors;    ///< side of the anchors of each level, pixels; derived: 32 to 512
-  int proposals = 2000;        ///< of an image in training, half of it in evaluation
-  int sampled = 512;           ///< of them that an image's losses count
-  int box_width = 1024;        ///< of the two layers before boxes and classes
-  int mask_width = 256;        ///< channels of the convolutions before masks
+  std::vector<int> anchors;  ///< side of the anchors of each level, pixels; derived: 32 to 512
+  int proposals = 2000;      ///< of an image in training, half of it in evaluation
+  int sampled = 512;         ///< of them that an image's losses count
+  int box_width = 1024;      ///< of the two layers before boxes and classes
+  int mask_width = 256;      ///< channels of the convolutions before masks
 
   bool operator==(const TaskConfig&) const = default;
 };

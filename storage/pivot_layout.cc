@@ -222,7 +222,8 @@ void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
     rows.push_back(pivot_row(row.id, row.label, row.group, i < sets.size() ? sets[i] : ""));
   }
   std::vector<std::string> with;
-  if (const auto keys = attributes["pivot"].find("with"); keys != attributes["pivot"].end() && keys->is_array())
+  if (const auto keys = attributes["pivot"].find("with");
+      keys != attributes["pivot"].end() && keys->is_array())
     for (const auto& key : *keys)
       if (key.is_string()) with.push_back(key.get<std::string>());
   PivotLayout layout = pivot_layout(rows, {by->get<std::string>()}, with);

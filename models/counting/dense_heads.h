@@ -24,8 +24,8 @@ struct HeadCount {
 ///     COCO. Source: XCiT section 4.2, Table 5.
 ///   "params.all@semantic-fpn", "params.all@uper-net" (with its auxiliary head): 150 classes. The printed
 ///     numbers leave out the convolutions that make maps finer. Source: XCiT section 4.3, Table 6.
-/// Of a segmenter that is trained "params.all@xcit-2021": as the paper prints them, without those convolutions.
-/// `parts`: of the network, as `count_parts` gives them.
+/// Of a segmenter that is trained "params.all@xcit-2021": as the paper prints them, without those
+/// convolutions. `parts`: of the network, as `count_parts` gives them.
 std::vector<HeadCount> head_counts(const ModelOptions& options, const std::vector<PartCount>& parts);
 
 }  // namespace abl::models

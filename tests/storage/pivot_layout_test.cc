@@ -72,9 +72,10 @@ TEST(PivotLayout, LevelsOfSeveralFactorsLieInTheOrderOfTheFirst) {
 }
 
 TEST(PivotLayout, WhatVariesTogetherWithAFactorTellsNoLinesApart) {
-  const std::vector<PivotRow> rows{row("a,head=fpn,use=short", R"({"x":1,"task.head":"fpn","recipe.use":"short"})"),
-                                   row("a,head=uper,use=long", R"({"x":1,"task.head":"uper","recipe.use":"long"})"),
-                                   row("b,head=fpn,use=short", R"({"x":2,"task.head":"fpn","recipe.use":"short"})")};
+  const std::vector<PivotRow> rows{
+      row("a,head=fpn,use=short", R"({"x":1,"task.head":"fpn","recipe.use":"short"})"),
+      row("a,head=uper,use=long", R"({"x":1,"task.head":"uper","recipe.use":"long"})"),
+      row("b,head=fpn,use=short", R"({"x":2,"task.head":"fpn","recipe.use":"short"})")};
   EXPECT_THAT(lines(pivot_layout(rows, {"task.head"}, {"recipe.use"})),
               ElementsAre("a | fpn", "a | uper", "b | fpn"));
   EXPECT_THAT(lines(pivot_layout(rows, {"task.head"})),
