@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 #include "sweeps/rows.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"

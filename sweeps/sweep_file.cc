@@ -13,7 +13,7 @@
 #include "config/document/trial_document.h"
 #include "config/model/model_section.h"
 #include "config/recipe/most_ranks.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 #include "sweeps/attributes.h"
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"

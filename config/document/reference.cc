@@ -11,7 +11,7 @@
 #include "config/model/plugin_section.h"
 #include "config/recipe/recipes.h"
 #include "config/task/task_section.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 
 namespace abl::config {
 namespace {

@@ -14,7 +14,7 @@
 #include "config/recipe/evaluation_size.h"
 #include "config/recipe/recipes.h"
 #include "config/task/task_section.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 
 namespace abl::config {
 namespace {

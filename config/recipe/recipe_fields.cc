@@ -7,7 +7,7 @@
 #include "config/model/family.h"
 #include "config/model/model_section.h"
 #include "config/recipe/recipes.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 
 namespace abl::config {
 namespace {

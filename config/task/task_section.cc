@@ -9,7 +9,7 @@
 #include "config/data/data_sets.h"
 #include "config/model/family.h"
 #include "config/recipe/recipes.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 
 namespace abl::config {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "config/model/family.h"
 #include "config/recipe/recipes.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/metrics.h"
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/stop_on_signals.h"
 #include "config/recipe/most_ranks.h"
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 #include "protocol/checkpoint_files.h"
 #include "protocol/command_line.h"
 #include "protocol/events.h"

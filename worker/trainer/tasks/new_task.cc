@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "worker/trainer/tasks/classify/classification.h"
-#include "worker/trainer/tasks/dense/annotated_data.h"
 #include "worker/trainer/tasks/detect/detection.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/tasks/segment/segmentation.h"

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "images/masks/mask.h"
+
 namespace abl::tasks {
 
 images::Colour colour_of_class(int index) {
@@ -48,6 +50,49 @@ images::Image side_by_side(const std::vector<images::Image>& pictures, int longe
                                std::size_t{3} * static_cast<std::size_t>(x * step),
                            sheet.row(y) + std::size_t{3} * static_cast<std::size_t>(i * (width + kGap) + x));
   return sheet;
+}
+
+namespace {
+
+constexpr int kGround = 1;  // colours before those of categories
+
+void paint(images::Image& image, int x, int y, const images::Colour& colour, bool tint) {
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) return;
+  auto* const pixel = image.row(y) + std::size_t{3} * static_cast<std::size_t>(x);
+  for (std::size_t channel = 0; channel < 3; ++channel)
+    pixel[channel] =
+        tint ? static_cast<std::uint8_t>((pixel[channel] + colour[channel]) / 2) : colour[channel];
+}
+
+void draw(images::Image& image, int category, const images::Box& box, const images::Mask& mask) {
+  const auto colour = colour_of_class(kGround + category);
+  if (mask.width == image.width && mask.height == image.height) {
+    const auto pixels = images::pixels_of(mask);
+    for (int y = 0; y < image.height; ++y)
+      for (int x = 0; x < image.width; ++x)
+        if (pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) +
+                   static_cast<std::size_t>(x)])
+          paint(image, x, y, colour, /*tint=*/true);
+  }
+  const auto place = [](double value) { return static_cast<int>(std::lround(std::clamp(value, -1e6, 1e6))); };
+  const int left = place(box.left), top = place(box.top), right = place(box.left + box.width) - 1,
+            bottom = place(box.top + box.height) - 1;
+  for (int x = std::max(0, left); x <= std::min(right, image.width - 1); ++x)
+    paint(image, x, top, colour, false), paint(image, x, bottom, colour, false);
+  for (int y = std::max(0, top); y <= std::min(bottom, image.height - 1); ++y)
+    paint(image, left, y, colour, false), paint(image, right, y, colour, false);
+}
+
+}  // namespace
+
+images::Image with_things(const images::Image& picture, const std::vector<images::Instance>& truths,
+                          const std::vector<scoring::Detection>& found) {
+  constexpr double kSure = 0.5;
+  auto annotated = picture, told = picture;
+  for (const auto& thing : truths) draw(annotated, thing.category, thing.box, thing.mask);
+  for (auto thing = found.rbegin(); thing != found.rend(); ++thing)  // the surest on top
+    if (thing->score >= kSure) draw(told, thing->category, thing->box, thing->mask);
+  return side_by_side({annotated, told});
 }
 
 probes::Array legend(const std::vector<std::string>& classes, int first) {

@@ -6,6 +6,7 @@
 
 #include "images/annotated.h"
 #include "probes/probe.h"
+#include "scoring/coco.h"
 
 namespace abl::tasks {
 
@@ -17,6 +18,11 @@ images::Image drawn(const images::LabelMap& labels);
 
 /// Pictures of one size beside each other, each made at most `longest` pixels long by leaving out pixels.
 images::Image side_by_side(const std::vector<images::Image>& pictures, int longest = 256);
+
+/// A picture of its own size with what is annotated, beside the same with what was found of a score of at
+/// least 1/2: masks tinted and boxes outlined in the colours of their categories.
+images::Image with_things(const images::Image& picture, const std::vector<images::Instance>& truths,
+                          const std::vector<scoring::Detection>& found);
 
 /// The colours of classes, from `first` on, by their names: what a page shows beside the pictures.
 /// Shape: [class, red/green/blue].

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/detect/coco_scoring.h"
 
+#include <fmt/format.h>
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
 #include "images/masks/mask.h"
 #include "models/dense/mask_rcnn/mask_rcnn.h"
 #include "protocol/metrics.h"
+#include "worker/trainer/tasks/dense/draw.h"
 
 namespace abl::tasks {
 
@@ -163,6 +167,56 @@ std::map<std::string, double> average_precisions(const OfRegions& scores, const 
   add(scores.masks.mean, {metric::kMaskAp, metric::kMaskAp50, metric::kMaskAp75, metric::kMaskApSmall,
                           metric::kMaskApMedium, metric::kMaskApLarge});
   return metrics;
+}
+
+namespace {
+
+constexpr int kFirstColour = 1;  // of categories, behind that of the ground
+
+/// In percent; NaN stays.
+float percent(double value) { return static_cast<float>(100 * value); }
+
+probes::Array precision_over_recall(const scoring::CocoScores& scores,
+                                    const std::vector<std::string>& categories) {
+  constexpr std::size_t kEvery = 5;  // of 101 recalls
+  std::vector<std::string> recalls;
+  for (std::size_t i = 0; i < scoring::kRecalls; i += kEvery)
+    recalls.push_back(fmt::format("{:.2f}", scoring::recalls()[i]));
+  auto values =
+      torch::full({static_cast<std::int64_t>(recalls.size()), static_cast<std::int64_t>(categories.size())},
+                  std::numeric_limits<float>::quiet_NaN(), torch::kFloat32);
+  for (std::size_t c = 0; c < categories.size(); ++c)
+    if (const auto& curves = scores.classes[c].curves; !curves.empty())
+      for (std::size_t i = 0; i < recalls.size(); ++i)
+        values[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(c)] =
+            percent(curves.front().precision[i * kEvery]);
+  return {.axes = {{"recall", recalls}, {"class", categories}}, .values = values};
+}
+
+}  // namespace
+
+probes::Findings of_categories(const OfRegions& scores, const std::vector<std::string>& categories) {
+  const auto& [boxes, masks] = scores;
+  auto values = torch::empty({static_cast<std::int64_t>(categories.size()), 5}, torch::kFloat32);
+  for (std::size_t c = 0; c < categories.size(); ++c) {
+    const auto &box = boxes.classes[c].averages, &mask = masks.classes[c].averages;
+    const std::array<float, 5> row{percent(box.average_precision()), percent(box.precision_50),
+                                   percent(mask.average_precision()), percent(mask.precision_50),
+                                   static_cast<float>(boxes.classes[c].truths)};
+    for (std::size_t i = 0; i < row.size(); ++i)
+      values[static_cast<std::int64_t>(c)][static_cast<std::int64_t>(i)] = row[i];
+  }
+  probes::Findings findings;
+  findings.arrays = {{"classes",
+                      {.axes = {{"class", categories},
+                                {"percent", {"box AP", "box AP50", "mask AP", "mask AP50", "things"}}},
+                       .values = values}},
+                     {"precision-over-recall-of-boxes", precision_over_recall(boxes, categories)},
+                     {"precision-over-recall-of-masks", precision_over_recall(masks, categories)},
+                     {"legend", legend(categories, kFirstColour)}};
+  findings.notes = {
+      "precision over recall is at an overlap of 0.5; pictures show what has a score of at least 0.5"};
+  return findings;
 }
 
 }  // namespace abl::tasks

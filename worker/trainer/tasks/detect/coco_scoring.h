@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/dense/mask_rcnn/instances.h"
+#include "probes/probe.h"
 #include "scoring/coco.h"
 #include "worker/trainer/ranks/rank_group.h"
 
@@ -35,5 +36,9 @@ OfRegions scores_of(const std::vector<PictureMatches>& pictures, int categories)
 /// Average precisions of boxes and masks, in percent, by the names of protocol/metrics.h after the split's;
 /// without those that do not exist, where no thing is of such an area.
 std::map<std::string, double> average_precisions(const OfRegions& scores, const std::string& split);
+
+/// Of each category average precisions, and precision over recall at an overlap of 1/2, in percent; colours
+/// of the categories. NaN where there is no truth.
+probes::Findings of_categories(const OfRegions& scores, const std::vector<std::string>& categories);
 
 }  // namespace abl::tasks

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "images/pillow_transform.h"
 #include "worker/trainer/device/precision.h"
+#include "worker/trainer/tasks/dense/draw.h"
 #include "worker/trainer/tasks/detect/box_choice.h"
 #include "worker/trainer/tasks/detect/detection_batch.h"
-#include "worker/trainer/tasks/detect/predictions.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::tasks {
@@ -192,7 +192,7 @@ std::optional<std::map<std::string, double>> Detection::evaluate(
     if (progress) progress(1);
   }
   const auto scores = scores_of(of_all_ranks(own, ranks), static_cast<int>(set_.categories.size()));
-  auto found = of_categories(scores.boxes, scores.masks, set_.categories);
+  auto found = of_categories(scores, set_.categories);
   found.pictures = std::move(predictions_->pictures);
   predictions_ = std::move(found);
   return average_precisions(scores, split);

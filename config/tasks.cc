@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/task/tasks.h"
+#include "config/tasks.h"
 
 #include <algorithm>
 
