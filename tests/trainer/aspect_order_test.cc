@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/tasks/detect/aspect_order.h"
+#include "worker/trainer/tasks/detect/detection_batch.h"
 
 #include <gmock/gmock.h>
 

@@ -14,8 +14,8 @@
 #include "models/dense/trunk_maps.h"
 #include "worker/trainer/tasks/batch.h"
 #include "worker/trainer/tasks/dense/pictures.h"
-#include "worker/trainer/tasks/detect/aspect_order.h"
 #include "worker/trainer/tasks/detect/coco_scoring.h"
+#include "worker/trainer/tasks/detect/detection_batch.h"
 #include "worker/trainer/tasks/loader.h"
 #include "worker/trainer/tasks/task.h"
 
