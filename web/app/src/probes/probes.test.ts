@@ -123,7 +123,10 @@ test("a run of a command of one's own cannot be probed", () => {
 });
 
 test("colours of classes are a legend, and no numbers to draw", () => {
-  const colours = { name: "legend", axes: [axis("class", "ground", "disc"), axis("colour", "red", "green", "blue")] };
+  const colours = {
+    name: "legend",
+    axes: [axis("class", "ground", "disc"), axis("colour", "red", "green", "blue")],
+  };
   expect(isLegend({ ...colours, values: [1, 2, 3, 4, 5, 6] })).toBe(true);
   expect(isLegend(kNorms)).toBe(false);
   expect(isLegend(kCodes)).toBe(false);
