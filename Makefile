@@ -25,7 +25,7 @@ build: setup  ## the programs, in build/bin
 demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a tree of images)
 	@BUILD=$(BUILD) deploy/demo.sh $(if $(DATA),--data "$(DATA)")
 
-dense-demo: build  ## train segmenters on drawn scenes: with attention over channels, over tokens and without (about 15 minutes)
+dense-demo: build  ## train segmenters on drawn scenes: with attention over channels, and without (20 minutes on 2 cores)
 	@BUILD=$(BUILD) deploy/demo.sh --sweep sweeps/demo/segmentation.yaml
 
 test: setup-tests  ## build and run every test
