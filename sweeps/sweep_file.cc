@@ -290,6 +290,23 @@ void add_rows_of_others(const std::vector<Row>& others, SweepSpec& spec, Problem
     }
 }
 
+/// Probes look into classifiers.
+void check_probed(const SweepSpec& spec, const Node& probes, Problems& problems) {
+  if (spec.probes.empty() || spec.command) return;
+  for (const Row& row : spec.rows) {
+    if (row.config.empty() || row.not_trained) continue;
+    const auto kind =
+        nlohmann::json::parse(row.config).value(nlohmann::json::json_pointer{"/task/kind"}, std::string{});
+    if (kind.empty()) continue;
+    problems.add(
+        probes.place, "probes",
+        fmt::format("row {} is of a task of kind {}, and probes look into classifiers; its predictions are "
+                    "kept without being asked for",
+                    row.id, kind));
+    return;
+  }
+}
+
 }  // namespace
 
 WrittenSweep read_written(YamlReader& reader, const Node& root, const std::string& folder) {
@@ -365,6 +382,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
       spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
     }
     check_seeds_of_sources(drafts, spec.seeds, problems);
+    if (const Node* probes = root.find("probes")) check_probed(spec, *probes, problems);
     const bool varies = (root.find("factors") && root.find("factors")->find("data.name")) ||
                         std::ranges::any_of(spec.table.columns, [](const Column& column) {
                           return column.kind == Column::Kind::kSetting && column.source == "data.name";

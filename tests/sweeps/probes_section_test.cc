@@ -47,6 +47,21 @@ TEST(ProbesSection, NamesAndSettings) {
   EXPECT_EQ(spec.table.columns[1].better, protocol::Better::kNone);
 }
 
+TEST(ProbesSection, LookIntoClassifiersAlone) {
+  EXPECT_THAT(problem_of_probes(R"(ablate: 1
+name: small
+base:
+  model: {preset: xcit_tiny_12_p16_224}
+  data: {name: scenes}
+  task: {kind: segment}
+  recipe: {use: demo}
+rows: [{id: a}]
+probes: [feature-norms]
+table: {columns: [{name: miou, metric: val/miou}]}
+)"),
+              HasSubstr("row a is of a task of kind segment, and probes look into classifiers"));
+}
+
 TEST(ProbesSection, AreNoPartOfATrial) {
   const std::string with = "probes: [feature-norms]\n", column = "metric: val/top5";
   const auto plain = parse_sweep(file_with("", column), "f"),
