@@ -35,10 +35,11 @@ const kNoFound: Found = {
   missing: "",
 };
 
-/** Whether a run of this configuration can be probed: one of a `command:` cannot. */
+/** Whether a run of this configuration can be probed: one of a `command:` cannot, nor one that is no classifier. */
 export function canBeProbed(config: string): boolean {
   try {
-    return !("argv" in JSON.parse(config));
+    const document = JSON.parse(config);
+    return !("argv" in document || "task" in document); // a segmenter's or a detector's predictions come unasked
   } catch {
     return false;
   }

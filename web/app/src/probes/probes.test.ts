@@ -119,6 +119,7 @@ test("text on every colour of the scales has a contrast of 4.5 and more", () => 
 test("a run of a command of one's own cannot be probed", () => {
   expect(canBeProbed('{"argv":["python","train.py"],"params":{},"version":"1"}')).toBe(false);
   expect(canBeProbed('{"model":{"argv":1},"recipe":{}}')).toBe(true);
+  expect(canBeProbed('{"model":{},"recipe":{},"task":{"kind":"segment"}}')).toBe(false);
   expect(["", "null", "[1"].map(canBeProbed)).toEqual([false, false, false]);
 });
 
