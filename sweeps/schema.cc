@@ -75,7 +75,7 @@ void define_settings(const std::map<std::string, json>& keys, json& definitions)
                             {"properties", factors},
                             {"patternProperties", {{kDeclared, {{"type", "array"}, {"minItems", 1}}}}}};
   definitions["key"] = {{"anyOf", {{{"enum", names}}, {{"type", "string"}, {"pattern", kDeclared}}}}};
-  definitions["trial_key"] = {{"type", "string"}, {"pattern", "^(model|data|recipe)(\\.|$)"}};
+  definitions["trial_key"] = {{"type", "string"}, {"pattern", "^(model|data|task|recipe)(\\.|$)"}};
   definitions["conditions"] = {{"type", "object"}, {"minProperties", 1}, {"propertyNames", reference("key")}};
 }
 
