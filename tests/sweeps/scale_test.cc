@@ -142,8 +142,8 @@ TEST(ScaleTest, WhatIsWrongWithItIsSaidWithItsPlace) {
   EXPECT_THAT(problems("scale: {name: x, says: y, rules: [{why: z}]}"),
               HasSubstr("scale.rules.1: changes nothing; expected drop, set, layers, teacher or cannot"));
   EXPECT_THAT(problems("scale: {name: x, says: y, rules: [{set: {modle.depth: 4}, why: z}]}"),
-              HasSubstr("'modle.depth' is no key of a trial; expected one below model, data or recipe; did "
-                        "you mean 'model'?"));
+              HasSubstr("'modle.depth' is no key of a trial; expected one below model, data, task or recipe; "
+                        "did you mean 'model'?"));
   EXPECT_THAT(problems("scale: {name: x, says: y}"),
               HasSubstr("scale.rules: missing; expected a list of rules"));
 }
