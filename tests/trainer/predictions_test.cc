@@ -71,7 +71,7 @@ TEST(Predictions, CategoriesWithoutTruthsHaveNoScores) {
                                .boxes = scoring::match({&truth, 1}, found, scoring::Regions::kBoxes),
                                .masks = scoring::match({&truth, 1}, found, scoring::Regions::kMasks)};
   const auto scores = scores_of({matches}, 2);
-  EXPECT_EQ(average_precisions(scores, "val").at("val/box_ap"), 100);
+  EXPECT_DOUBLE_EQ(average_precisions(scores, "val").at("val/box_ap"), 100);
   const auto findings = of_categories(scores, {"disc", "ring"});
   const auto& classes = findings.arrays.at("classes").values;
   EXPECT_EQ(classes[0][0].item<float>(), 100);
