@@ -164,6 +164,7 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
 
 std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSource>& teachers,
                                         Problems& problems) {
+  applied_ = true;
   std::vector<Rule*> held;
   std::optional<std::string> cannot;
   for (Rule& rule : rules_) {
@@ -216,6 +217,7 @@ bool Scale::place_layers(const Layers& layers, const Rule& rule, Settings& setti
 }
 
 void Scale::check(Problems& problems) const {
+  if (!applied_) return;  // no row can be had, for what they start from cannot
   if (std::ranges::none_of(rules_, &Rule::held)) {
     if (!rules_.empty())
       problems.add(place_, "scale.rules", fmt::format("no rule of scale {} holds for any row", name_));

@@ -69,6 +69,7 @@ class Scale {
   std::string name_, says_, from_;
   std::optional<int> seeds_;
   std::vector<Rule> rules_;
+  bool applied_ = false;  ///< to any row
 };
 
 /// What rows of the file were before a scale, and are with it.
