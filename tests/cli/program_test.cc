@@ -286,23 +286,22 @@ TEST_F(Program, PapersListsEveryTableWithWhatIsTrainedAndWhatIsFree) {
   const Outcome outcome = home_.run({"papers"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables; 330 of 453 rows can be trained here")));
+              AllOf(HasSubstr("msf/table-1 "), HasSubstr("31 tables; 359 of 476 rows can be trained here")));
   const auto json = nlohmann::json::parse(home_.run({"papers", "xcit", "--json"}).out).at("tables");
   ASSERT_EQ(json.size(), 6u);
   EXPECT_EQ(json[4].at("name"), "xcit/table-5");
-  EXPECT_EQ(json[4].at("trained"), 0);
-  EXPECT_EQ(json[4].at("trials"), 0);
+  EXPECT_EQ(json[4].at("trained"), 8);
+  EXPECT_EQ(json[4].at("trials"), 48) << "with those whose weights they take";
   EXPECT_EQ(json[4].at("free"), nlohmann::json::array({"params"}));
   EXPECT_EQ(json[4].at("not_trained")[0].at("kind"), "cited");
   EXPECT_EQ(home_.run({"papers", "msff"}).code, kExitUsage);
 }
 
 TEST_F(Program, PapersShowsATableOfPrintedValuesAlone) {
-  const Outcome outcome = home_.run({"papers", "manifold-key/table-3"});
+  const Outcome outcome = home_.run({"papers", "xcit/table-3"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("detection and segmentation on COCO (Mask R-CNN)"), HasSubstr("67.1"),
-                    HasSubstr("note: rows swin-t, swin-t-spatialk: not trained here")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("self-supervision (DINO)"), HasSubstr("76.1"),
+                                 HasSubstr("note: rows moby-swin-t, dino-resnet-50")));
 }
 
 TEST_F(Program, PapersSaysOfNoCellThatItHasSeeds) {
@@ -314,10 +313,10 @@ TEST_F(Program, PapersSaysOfNoCellThatItHasSeeds) {
 }
 
 TEST_F(Program, ASweepWithoutATrainedRowCanBePlanned) {
-  const Outcome outcome = home_.run({"plan", "manifold-key/table-3"});
+  const Outcome outcome = home_.run({"plan", "xcit/table-3"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("0 of 2 rows"), HasSubstr("0 distinct trials"),
-                                 HasSubstr("– not trained: detection and segmentation on COCO")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("0 of 11 rows"), HasSubstr("0 distinct trials"),
+                                 HasSubstr("– not trained: self-supervision (DINO)")));
 }
 
 TEST_F(Program, AFileThatIsNotThereIsNamed) {
