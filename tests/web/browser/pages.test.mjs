@@ -161,7 +161,7 @@ describe("the pages of decisions", { skip: missing() }, () => {
     await dashboard.tell("submit msf-table-1-cifar");
     await on("/tables", async (page) => {
       await heading(page, "Tables of the papers");
-      await page.getByText("1 of 30 tables stored").waitFor();
+      await page.getByText("1 of 31 tables stored").waitFor();
       await page.getByRole("link", { name: "table-2", exact: true }).first().waitFor();
       await page
         .getByRole("row")
@@ -172,7 +172,7 @@ describe("the pages of decisions", { skip: missing() }, () => {
       await one.getByText("ablate watch msf-table-1-cifar").waitFor();
       await one.getByRole("row").filter({ hasText: "Transformer" }).getByText("78.55").waitFor();
     });
-    await on("/tables?table=xcit/table-5", async (page) => {
+    await on("/tables?table=xcit/table-3", async (page) => {
       await page.getByText("None of its rows can be trained here").waitFor();
     });
     await on("/tables?table=msf/table-4", async (page) => {

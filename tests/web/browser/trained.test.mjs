@@ -90,7 +90,7 @@ describe("a signed-in page whose scheduler is killed", { skip: kSkip }, () => {
     try {
       const token = fleet.token("submitter", "sue");
       await fleet.signIn(page, token);
-      await page.getByRole("link", { name: "Workers" }).click();
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Workers" }).click();
       await page.locator(".live-live").waitFor();
       await fleet.kill();
       await page.getByText(/No connection to the server since/).waitFor();
