@@ -88,9 +88,9 @@ inline ModelOptions backbone_of(const std::string& family, const nlohmann::json&
   throw std::out_of_range{family};
 }
 
-/// The gradients that the reference has, within 1e-4 of each tensor's largest; one below a hundredth of the
-/// largest of all is compared absolutely, for some are zero but for rounding: those of a bias before a
-/// normalisation.
+/// The gradients that the reference has, in double precision as those of it are, within 1e-4 of each tensor's
+/// largest; one below a hundredth of the largest of all is compared absolutely, for some are zero but for
+/// rounding: those of a bias before a normalisation.
 inline void expect_gradients(const torch::nn::Module& model, const Reference& reference) {
   const auto gradients = reference.all("grad.");
   double largest = 0;

@@ -8,7 +8,9 @@ Each file holds `input` [B, 3, H, W], the state dict as sd.<name>, and
   of a backbone   map.<level>, in evaluation; grad.<name>, those of Σ map · along.<level>
   of a segmenter  logits and beside.<head>, in evaluation; labels; loss, loss_valid (the mean over pixels that are not ignored) and
                   grad.<name> of a step in training mode, without dropout
-and, as metadata key "config", what the model is built from. Weights are random, and depend on the names of case and tensor alone.
+and, as metadata key "config", what the model is built from. Gradients, and the losses that they are of, are computed in double
+precision: in single, the one of ten thousand values before a ReLU that is next to zero falls on either side of it, by the processor's
+order of summing. Weights are random, and depend on the names of case and tensor alone.
 Nothing is written where this code and these versions have written.
 """
 import argparse
@@ -134,10 +136,12 @@ def backbone_tensors(case, size, build):
     import torch
     model = randomise(build(), case).eval()
     tensors = dict(state(model), input=images(case, 2, *size))
+    with torch.no_grad():
+        tensors |= {f"map.{level}": x for level, x in enumerate(model(tensors["input"]))}
     loss = 0
-    for level, x in enumerate(model(tensors["input"])):
+    for level, x in enumerate(model.double()(tensors["input"].double())):
         along = torch.randn(x.shape, generator=generator(case, "along", str(level)))
-        tensors |= {f"map.{level}": x, f"along.{level}": along}
+        tensors |= {f"along.{level}": along}
         loss = loss + (x * along).sum()
     return tensors | gradients(model, loss)
 
@@ -153,7 +157,7 @@ def segmenter_tensors(case, build):
     with torch.no_grad():
         tensors["logits"], beside = model(tensors["input"])
     tensors |= {f"beside.{head}": x for head, x in enumerate(beside)}
-    answers = model.train()(tensors["input"])
+    answers = model.double().train()(tensors["input"].double())
     loss = losses(*answers, labels)
     return tensors | dict(loss=loss, loss_valid=losses(*answers, labels, counts_ignored=False)) | gradients(model, loss)
 

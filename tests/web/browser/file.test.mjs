@@ -70,9 +70,9 @@ describe("a sweep's file", { skip: missing() }, () => {
       await page.waitForURL(/file=2\.\.3/);
       await settles(async () => assert.equal((await lines(page, "removed")).length, 0));
       const rows = () => difference(page).locator("tr:has(.diff-number)").count();
-      const before = await rows();
       const fold = page.getByRole("button", { name: /^Show \d+ unchanged lines$/ });
-      const folded = Number(/\d+/.exec(await fold.innerText())[0]);
+      const folded = Number(/\d+/.exec(await fold.innerText())[0]); // waits for the difference, of which there is none at first
+      const before = await rows();
       await fold.click();
       await settles(async () => assert.equal(await rows(), before + folded));
       await page.getByLabel("Compared with").selectOption("nothing");
