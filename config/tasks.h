@@ -15,8 +15,11 @@ struct Task {
   std::string_view sentence;
   std::string_view unit;                  ///< what is judged, in words: "images"
   std::vector<std::string_view> metrics;  ///< of an evaluation, behind the split's name; the first judges
-  /// Keys of `recipe` that say nothing of it, and must be left as they are by default.
-  std::vector<std::string_view> no_recipe_keys;
+  /// Keys of `recipe` that say nothing of it, or, where there are some, the only ones that do.
+  std::vector<std::string_view> no_recipe_keys{}, only_recipe_keys{};
+
+  /// Whether a key of `recipe` says anything of it. Others must be left as they are by default.
+  bool heeds(std::string_view recipe_key) const;
 };
 
 /// In the order in which the reference lists them; classification is the first.

@@ -25,9 +25,12 @@ constexpr std::string_view name_of(EmbeddingKind kind) {
 
 /// What a trial trains for.
 enum class TaskKind {
-  kClassify,  ///< images
-  kSegment,   ///< every pixel
-  kDetect,    ///< things: their boxes, classes and masks
+  kClassify,     ///< images
+  kSegment,      ///< every pixel
+  kDetect,       ///< things: their boxes, classes and masks
+  kDino,         ///< images without their labels, by self-distillation
+  kProbeLinear,  ///< images, by a linear layer on features that stay as they are
+  kProbeKnn,     ///< nothing: the nearest neighbours of such features are asked
 };
 
 constexpr std::string_view name_of(TaskKind kind) {
@@ -38,6 +41,12 @@ constexpr std::string_view name_of(TaskKind kind) {
       return "segment";
     case TaskKind::kDetect:
       return "detect";
+    case TaskKind::kDino:
+      return "dino";
+    case TaskKind::kProbeLinear:
+      return "probe-linear";
+    case TaskKind::kProbeKnn:
+      return "probe-knn";
   }
   return {};
 }
@@ -170,6 +179,22 @@ constexpr std::string_view name_of(Schedule schedule) {
       return "step";
     case Schedule::kConstant:
       return "constant";
+  }
+  return {};
+}
+
+/// Whose norm a gradient is clipped by.
+enum class ClipRule {
+  kGlobal,      ///< that of all gradients together
+  kEachTensor,  ///< its own, parameter by parameter
+};
+
+constexpr std::string_view name_of(ClipRule rule) {
+  switch (rule) {
+    case ClipRule::kGlobal:
+      return "global";
+    case ClipRule::kEachTensor:
+      return "each-tensor";
   }
   return {};
 }

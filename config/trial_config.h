@@ -109,6 +109,7 @@ struct RecipeConfig {
   LrScaling lr_scaling = LrScaling::kLinear;  ///< derived: by the square root for AdamW
   double layer_decay = 1;  ///< by what each layer's learning rate is smaller than that of the one above it
   double weight_decay = 0;
+  double weight_decay_end = 0;  ///< to which it goes along half a cosine; derived: weight_decay
   Decay decay = Decay::kMatrices;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double momentum = 0.9;  ///< of sgd
@@ -126,7 +127,8 @@ struct RecipeConfig {
       0;  ///< of binary-cross-entropy: targets above it are 1, others 0; 0 = as they are
   double label_smoothing = 0;
   double clip_norm = 0;  ///< 0 = off
-  double ema = 0;        ///< decay of the average of the weights that is evaluated too; 0 = none
+  ClipRule clip_rule = ClipRule::kGlobal;
+  double ema = 0;  ///< decay of the average of the weights that is evaluated too; 0 = none
   double drop_path = 0;
   models::DropPathRule drop_path_rule = models::DropPathRule::kLinear;
   double dropout = 0;           ///< of features before the head
@@ -185,6 +187,22 @@ struct TaskConfig {
   int sampled = 512;         ///< of them that an image's losses count
   int box_width = 1024;      ///< of the two layers before boxes and classes
   int mask_width = 256;      ///< channels of the convolutions before masks
+  int prototypes = 65536;    ///< of dino: outputs of the head
+  int bottleneck = 256;      ///< width before them
+  bool fixed_norm = true;    ///< rows of the last layer keep length 1
+  int local_views = 8;       ///< of an image, beside two global ones of data.image_size
+  int local_size = 96;       ///< side of a local view, pixels
+  double view_split = 0.4;   ///< global views are at least that part of an image, local ones at most
+  double student_temperature = 0.1;
+  double teacher_temperature = 0.04;
+  double teacher_temperature_start = 0.04;  ///< of the first epoch
+  int teacher_temperature_epochs = 0;       ///< in which it goes from there to `teacher_temperature`
+  double centre_momentum = 0.9;
+  double teacher_momentum = 0.996;  ///< of the first step
+  int frozen_epochs = 1;            ///< before the last layer learns
+  int bank = 0;                     ///< images whose features vote; 0 = all; derived: of dino 10,000
+  int blocks = 1;                   ///< of probe-linear: last blocks whose class tokens are features
+  bool patch_mean = false;          ///< and the mean of the patches behind them
 
   bool operator==(const TaskConfig&) const = default;
 };

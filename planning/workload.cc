@@ -11,6 +11,7 @@
 
 #include "config/data/data_sets.h"
 #include "config/document/trial_document.h"
+#include "config/task/task_section.h"
 #include "protocol/counts.h"
 
 namespace abl::planning {
@@ -18,14 +19,19 @@ namespace {
 
 using config::TrialConfig;
 
-/// The backward pass of a product is two products of its size.
-constexpr double kForwardAndBackward = 3;
-
-std::optional<double> macs_of(const ModelCounts& counts, const std::string& model) {
+std::optional<double> macs_of(const ModelCounts& counts, const std::string& model,
+                              std::string_view mode = protocol::kFlopsMacs) {
   const auto found = counts.find(model);
   if (found == counts.end()) return std::nullopt;
-  const auto macs = found->second.find(std::string{protocol::kFlopsMacs});
+  const auto macs = found->second.find(std::string{mode});
   return macs == found->second.end() ? std::nullopt : std::optional{macs->second};
+}
+
+/// Of training whose features go to a bank, in which neighbours of those of an evaluation are looked for.
+double bank_images(const config::TaskConfig& task, std::int64_t train, double evaluations) {
+  if (!config::describes_images(task)) return 0;
+  const auto bank = static_cast<double>(task.bank > 0 ? std::min<std::int64_t>(task.bank, train) : train);
+  return task.kind == config::TaskKind::kDino ? bank * evaluations : bank;  // otherwise features stay
 }
 
 double blocks_of(const config::ModelConfig& model) {
@@ -115,7 +121,8 @@ std::optional<Workload> workload_of(const TrialConfig& trial, const ModelCounts&
                                     const std::map<std::string, ImageCounts>& images, std::string& missing,
                                     const std::string& teacher_model) {
   const auto& recipe = trial.recipe;
-  const auto forward = macs_of(counts, config::canonical_model_text(trial));
+  const auto model = config::canonical_model_text(trial);
+  const auto forward = macs_of(counts, model), step = macs_of(counts, model, protocol::kFlopsStep);
   std::optional<double> teacher = 0;
   if (recipe.distillation != config::Distillation::kNone) {
     std::vector<config::Problem> problems;
@@ -135,19 +142,22 @@ std::optional<Workload> workload_of(const TrialConfig& trial, const ModelCounts&
     return std::nullopt;
   }
   Workload work{.trial = trial, .step_hash = step_hash(trial), .family = trial.model.family};
+  const bool learns = trial.task.kind != config::TaskKind::kProbeKnn;
   const std::int64_t in_epoch = std::max<std::int64_t>(1, there.train / recipe.batch);
   const auto steps_in = [&](double epochs) {
     return std::max<std::int64_t>(1, std::llround(epochs * static_cast<double>(in_epoch)));
   };
   const std::int64_t steps = steps_in(recipe.epochs),
                      every = recipe.eval_every > 0 ? steps_in(recipe.eval_every) : steps;
-  work.steps = static_cast<double>(steps);
+  work.steps = learns ? static_cast<double>(steps) : 0;
   work.step_images = static_cast<double>(std::min<std::int64_t>(recipe.batch, there.train));
   work.evaluations = static_cast<double>((steps + every - 1) / every);
-  work.evaluated = work.evaluations * static_cast<double>(there.val) * (recipe.ema > 0 ? 2 : 1);
+  work.evaluated = work.evaluations * static_cast<double>(there.val) * (recipe.ema > 0 ? 2 : 1) +
+                   bank_images(trial.task, there.train, work.evaluations);
   work.image_macs = *forward;
   const double twice = std::min(1.0, recipe.checkpoint_blocks / blocks_of(trial.model));
-  work.step_macs = (kForwardAndBackward + twice) * *forward + *teacher;
+  constexpr double kForwardAndBackward = 3;  // where older counts do not say
+  work.step_macs = step.value_or(kForwardAndBackward * *forward) + twice * *forward + *teacher;
   return work;
 }
 

@@ -11,10 +11,11 @@ namespace abl::protocol {
 // elements
 inline constexpr std::string_view kParamsAll = "params.all", kParamsWeights = "params.weights";
 
-// work of one image: multiply-adds, and as papers and tools count it. `@` and the name of a convention
-// (models/counting/conventions.h) may follow
+// work of one image: multiply-adds, also of a training step, and as papers and tools count it. `@` and the
+// name of a convention (models/counting/conventions.h) may follow
 inline constexpr std::string_view kFlopsMacs = "flops.macs", kFlopsMsf = "flops.msf", kFlopsCnn = "flops.cnn",
-                                  kFlopsFvcore2 = "flops.fvcore(2)", kFlopsFvcore5 = "flops.fvcore(5)";
+                                  kFlopsStep = "flops.step", kFlopsFvcore2 = "flops.fvcore(2)",
+                                  kFlopsFvcore5 = "flops.fvcore(5)";
 
 // bytes of parameters, gradients and AdamW; of bfloat16 weights; of the weights alone, as a frozen teacher
 // has them

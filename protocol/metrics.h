@@ -32,6 +32,10 @@ inline constexpr char kBoxAp[] = "box_ap", kBoxAp50[] = "box_ap50", kBoxAp75[] =
 inline constexpr char kMaskAp[] = "mask_ap", kMaskAp50[] = "mask_ap50", kMaskAp75[] = "mask_ap75",
                       kMaskApSmall[] = "mask_ap_small", kMaskApMedium[] = "mask_ap_medium",
                       kMaskApLarge[] = "mask_ap_large";
+/// Of features that are judged by their nearest neighbours: the part of images, in percent, whose class these
+/// vote for; and how far features are spread out (`feature_std`), 1 where they go in all directions alike, 0
+/// where all are the same.
+inline constexpr char kKnn10[] = "knn10", kKnn20[] = "knn20", kFeatureStd[] = "feature_std";
 inline std::string of(std::string_view evaluated, std::string_view value) {
   return std::string{evaluated}.append("/").append(value);
 }
@@ -52,6 +56,9 @@ inline constexpr const char* kTrainSkippedSteps = "train/skipped_steps";
 inline constexpr const char* kValLoss = kOf<kVal, kLoss>.data();
 inline constexpr const char* kValTop1 = kOf<kVal, kTop1>.data();
 inline constexpr const char* kValTop5 = kOf<kVal, kTop5>.data();
+inline constexpr const char* kValKnn10 = kOf<kVal, kKnn10>.data();
+inline constexpr const char* kValKnn20 = kOf<kVal, kKnn20>.data();
+inline constexpr const char* kValFeatureStd = kOf<kVal, kFeatureStd>.data();
 inline constexpr const char* kAverageLoss = kOf<kAverage, kLoss>.data();
 inline constexpr const char* kAverageTop1 = kOf<kAverage, kTop1>.data();
 inline constexpr const char* kAverageTop5 = kOf<kAverage, kTop5>.data();

@@ -146,6 +146,9 @@ std::span<const DataSet> data_sets() { return kDataSets; }
 int classes_of(const DataSet& set, TaskKind kind) {
   switch (kind) {
     case TaskKind::kClassify:
+    case TaskKind::kDino:  // whose features labels judge
+    case TaskKind::kProbeLinear:
+    case TaskKind::kProbeKnn:
       return set.classes;
     case TaskKind::kSegment:
       return set.labels;

@@ -206,7 +206,11 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const TaskConfi
   read_fields(section, "recipe", recipe_fields(), recipe, problems);
   scale_lr(section, recipe, problems);
   if (!recipe_meant) {
-    expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
+    std::vector<Field<RecipeConfig>> required;
+    std::ranges::copy_if(recipe_fields(), std::back_inserter(required), [&](const auto& field) {
+      return field.required && task_of(task.kind).heeds(field.name);
+    });
+    expect_required(required, recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
   }
   reset_inert(recipe_fields(), recipe);
   const auto demand = [&](bool missing, const char* key, const char* message) {
@@ -342,7 +346,8 @@ namespace {
 
 /// A recipe's section without the keys that say nothing of the task.
 Json of_the_task(Json recipe, const TaskConfig& task) {
-  for (const std::string_view key : task_of(task.kind).no_recipe_keys) recipe.erase(key);
+  for (const auto& field : recipe_fields())
+    if (!task_of(task.kind).heeds(field.name)) recipe.erase(field.name);
   return recipe;
 }
 
@@ -351,7 +356,7 @@ Json of_the_task(Json recipe, const TaskConfig& task) {
 Json canonical_document(const TrialConfig& trial) {
   Json document = model_and_images(trial);
   document["data"] = canonical_section(data_fields(), trial.data);
-  document["recipe"] = canonical_section(recipe_fields(), trial.recipe);
+  document["recipe"] = of_the_task(canonical_section(recipe_fields(), trial.recipe), trial.task);
   const int side = evaluation_side(trial.data.image_size, trial.recipe.eval_crop_ratio);
   if (side != trial.data.image_size) document["recipe"][kEvalResize] = side;
   document["seed"] = trial.seed;

@@ -114,6 +114,7 @@ extern constinit const Family kVitFamily{
     .adds_positions = true,
     .plugin = PluginPart::kAttention,
     .maps = MapsOf::kLayers,
+    .describes_images = true,
     .presets = vit_presets,
     .own_fields = vit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

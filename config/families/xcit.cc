@@ -356,6 +356,7 @@ extern constinit const Family kXcitFamily{
     .sections = kXcitSections,
     .adds_positions = true,
     .maps = MapsOf::kLayers,
+    .describes_images = true,
     .presets = xcit_presets,
     .own_fields = xcit_fields,
     .layers = [](const ModelConfig& model) { return model.depth; },

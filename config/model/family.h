@@ -43,6 +43,7 @@ struct Family {
   bool adds_positions = false;                   ///< to its tokens, where they enter the first layer
   PluginPart plugin = PluginPart::kNone;
   MapsOf maps = MapsOf::kNone;
+  bool describes_images = false;  ///< by one vector each, without the classifier
   std::vector<Preset> (*presets)();
   const std::vector<Field<ModelConfig>>& (*own_fields)() = nullptr;  ///< keys of its own
   // null where there is nothing of the kind

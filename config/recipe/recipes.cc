@@ -79,8 +79,11 @@ const Recipe* find_recipe(std::string_view name) {
 const Recipe* recipe_of_stored(const Json& section) {
   static const std::vector<Json> kSections = [] {
     std::vector<Json> all;
-    for (const Recipe& recipe : recipes())
-      all.push_back(canonical_section(recipe_fields(), recipe_for(recipe, ModelConfig{})));
+    for (const Recipe& recipe : recipes()) {
+      auto config = recipe_for(recipe, ModelConfig{});
+      if (config.weight_decay_end == 0) config.weight_decay_end = config.weight_decay;  // as a trial reads it
+      all.push_back(canonical_section(recipe_fields(), config));
+    }
     return all;
   }();
   const Recipe* nearest = nullptr;

@@ -16,13 +16,17 @@ namespace {
 
 constexpr int kMostLabels = 255;  // of pixels: a byte each, of which 255 is none
 
-bool classifies(const TaskConfig& task) { return task.kind == TaskKind::kClassify; }
 bool segments_not(const TaskConfig& task) { return task.kind != TaskKind::kSegment; }
 bool detects_not(const TaskConfig& task) { return task.kind != TaskKind::kDetect; }
+bool distils_itself_not(const TaskConfig& task) { return task.kind != TaskKind::kDino; }
+bool is_no_linear_probe(const TaskConfig& task) { return task.kind != TaskKind::kProbeLinear; }
+/// Of pictures with annotations, by maps of a backbone.
+bool is_dense(const TaskConfig& task) { return !segments_not(task) || !detects_not(task); }
 
 /// Channels as the heads' papers and releases have them.
 int usual_width(const TaskConfig& task) {
   if (task.kind == TaskKind::kDetect) return 256;
+  if (task.kind == TaskKind::kDino) return 2048;
   switch (task.head) {
     case DenseHead::kSemanticFpn:
       return 128;
@@ -58,12 +62,14 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not segment"},
       {.name = "width",
        .member = &T::width,
-       .sentence = "Channels of the head's convolutions, of detection those of the pyramid.",
+       .sentence =
+           "Channels of the head's convolutions, of detection those of the pyramid, of dino the width "
+           "of the head's two hidden layers.",
        .range = {1, 65536},
        .derived = [](const T& task) { return Json(usual_width(task)); },
-       .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's and of detection",
-       .inert = classifies,
-       .inert_when = "kind is classify"},
+       .derived_text = "128 of semantic-fpn, 512 of uper-net, 256 of SETR's and of detection, 2048 of dino",
+       .inert = [](const T& task) { return !is_dense(task) && distils_itself_not(task); },
+       .inert_when = "kind is none of segment, detect and dino"},
       {.name = "dropout",
        .member = &T::dropout,
        .sentence = "Probability that a channel of the head is left out before the classes.",
@@ -78,8 +84,8 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .range = {1, 10000},
        .derived_text = "of a plain transformer those at a third, a half, two thirds and the end, for SETR at "
                        "each quarter; of others their stages",
-       .inert = classifies,
-       .inert_when = "kind is classify"},
+       .inert = [](const T& task) { return !is_dense(task); },
+       .inert_when = "kind is neither segment nor detect"},
       {.name = "inference",
        .member = choice<&T::inference>(),
        .sentence = "How a picture is evaluated, whose shorter side is made image_size: as a whole, or by "
@@ -126,6 +132,109 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .range = {1, 65536},
        .inert = detects_not,
        .inert_when = "kind is not detect"},
+      {.name = "prototypes",
+       .member = &T::prototypes,
+       .sentence = "Outputs of the head: what views are told apart by.",
+       .range = {2, 1e6},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "bottleneck",
+       .member = &T::bottleneck,
+       .sentence = "Width before the last layer of the head, where features have length 1.",
+       .range = {1, 65536},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "fixed_norm",
+       .member = &T::fixed_norm,
+       .sentence = "Whether the rows of the last layer keep length 1; otherwise their lengths are learned.",
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "local_views",
+       .member = &T::local_views,
+       .sentence = "Small views of an image, which the student sees beside two of data.image_size.",
+       .range = {0, 64},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "local_size",
+       .member = &T::local_size,
+       .sentence = "Side of a small view, in pixels.",
+       .range = {1, 4096},
+       .inert = [](const T& task) { return distils_itself_not(task) || task.local_views == 0; },
+       .inert_when = "kind is not dino, or local_views is 0"},
+      {.name = "view_split",
+       .member = &T::view_split,
+       .sentence =
+           "The large views are at least that part of an image, the small ones at most, and at least a "
+           "twentieth.",
+       .range = {0.05, 1},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "student_temperature",
+       .member = &T::student_temperature,
+       .sentence = "What the student's outputs are divided by.",
+       .range = {1e-3, 10},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "teacher_temperature",
+       .member = &T::teacher_temperature,
+       .sentence = "What the teacher's centred outputs are divided by.",
+       .range = {1e-3, 10},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "teacher_temperature_start",
+       .member = &T::teacher_temperature_start,
+       .sentence = "The same of the first epoch.",
+       .range = {1e-3, 10},
+       .inert =
+           [](const T& task) { return distils_itself_not(task) || task.teacher_temperature_epochs == 0; },
+       .inert_when = "kind is not dino, or teacher_temperature_epochs is 0"},
+      {.name = "teacher_temperature_epochs",
+       .member = &T::teacher_temperature_epochs,
+       .sentence =
+           "In so many epochs it goes from there to teacher_temperature; 0 = it is that from the start.",
+       .range = kCount,
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "centre_momentum",
+       .member = &T::centre_momentum,
+       .sentence = "Part that the running mean of the teacher's outputs keeps in a step.",
+       .range = kFraction,
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "teacher_momentum",
+       .member = &T::teacher_momentum,
+       .sentence = "Part of its weights that the teacher keeps in the first step; it goes to 1 along half a "
+                   "cosine over all steps.",
+       .range = kFraction,
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "frozen_epochs",
+       .member = &T::frozen_epochs,
+       .sentence = "The last layer of the head learns after so many epochs.",
+       .range = kCount,
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
+      {.name = "bank",
+       .member = &T::bank,
+       .sentence =
+           "Images of training, drawn once, whose features vote in evaluations by nearest neighbours; 0 = "
+           "all.",
+       .range = kCount,
+       .derived = [](const T& task) { return Json(distils_itself_not(task) ? 0 : 10'000); },
+       .derived_text = "10000 of dino, otherwise 0",
+       .inert = [](const T& task) { return !describes_images(task); },
+       .inert_when = "kind is none of dino, probe-linear and probe-knn"},
+      {.name = "blocks",
+       .member = &T::blocks,
+       .sentence = "The class token after each of so many last blocks, side by side, is what is classified.",
+       .range = {1, 1000},
+       .inert = is_no_linear_probe,
+       .inert_when = "kind is not probe-linear"},
+      {.name = "patch_mean",
+       .member = &T::patch_mean,
+       .sentence = "Whether the mean of the patches after the last block is classified with them.",
+       .inert = is_no_linear_probe,
+       .inert_when = "kind is not probe-linear"},
   };
   return kFields;
 }
@@ -143,7 +252,12 @@ TaskConfig read_task(const Json& section, std::vector<Problem>& problems) {
   return task;
 }
 
-bool has_batch_norm(const TaskConfig& task) { return !classifies(task); }
+bool has_batch_norm(const TaskConfig& task) { return is_dense(task); }
+
+bool describes_images(const TaskConfig& task) {
+  return task.kind == TaskKind::kDino || task.kind == TaskKind::kProbeLinear ||
+         task.kind == TaskKind::kProbeKnn;
+}
 
 std::string unfit(const DataSet& set, TaskKind kind) {
   if (classes_of(set, kind) > 0) return {};
@@ -155,7 +269,10 @@ std::string unfit(const DataSet& set, TaskKind kind) {
 
 Json counted_task(const TaskConfig& task) {
   Json counted = canonical_section(task_fields(), task);
-  for (const char* key : {"inference", "dropout"}) counted.erase(key);
+  for (const char* key : {"inference", "dropout", "fixed_norm", "view_split", "student_temperature",
+                          "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs",
+                          "centre_momentum", "teacher_momentum", "frozen_epochs", "bank"})
+    counted.erase(key);
   return counted;
 }
 
@@ -167,7 +284,7 @@ void check_data(const TrialConfig& trial, std::vector<Problem>& problems) {
         {"data.classes",
          fmt::format("{} labels of pixels; expected at most {}", trial.data.classes, kMostLabels),
          {}});
-  if (is_said(trial.task)) {
+  if (is_dense(trial.task)) {
     if (trial.data.held_out > 0)
       problems.push_back(
           {"data.held_out", "of pictures with annotations, of which none are held out; expected 0", {}});
@@ -187,16 +304,16 @@ void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
                         {}});
     return;
   }
-  const RecipeConfig usual, started = recipe ? recipe_for(*recipe, trial.model) : usual;
+  const RecipeConfig unset, started = recipe ? recipe_for(*recipe, trial.model) : unset;
   std::vector<std::string> of_the_recipe;
-  for (const std::string_view key : task.no_recipe_keys) {
-    const auto& field = *std::ranges::find(recipe_fields(), key, &Field<RecipeConfig>::name);
-    const Json value = field.get(trial.recipe), otherwise = field.get(usual);
-    if (value == otherwise) continue;
+  for (const auto& field : recipe_fields()) {
+    if (task.heeds(field.name)) continue;
+    const Json value = field.get(trial.recipe), otherwise = field.default_value(trial.recipe);
+    if (value == otherwise || value == field.get(unset)) continue;
     if (value == field.get(started))
-      of_the_recipe.emplace_back(key);
+      of_the_recipe.emplace_back(field.name);
     else
-      problems.push_back({fmt::format("recipe.{}", key),
+      problems.push_back({fmt::format("recipe.{}", field.name),
                           fmt::format("{}: says nothing of a task of kind {}; expected {}", plain_text(value),
                                       name_of(task.kind), otherwise.empty() ? "none" : plain_text(otherwise)),
                           {}});
@@ -228,6 +345,35 @@ void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
                         fmt::format("{}: a task of kind {} has {}", trial.recipe.patience_metric,
                                     name_of(task.kind), fmt::join(task.metrics, ", ")),
                         {}});
+}
+
+/// Whether the backbone says of an image what is asked of it.
+void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
+  const auto& [model, data, recipe, task, seed] = trial;
+  const Family& family = family_of(model);
+  const auto refuse = [&](const char* key, std::string message) {
+    problems.push_back({key, std::move(message), {}});
+  };
+  if (!family.describes_images) {
+    std::vector<std::string> fit;
+    for (const Family* other : families())
+      if (other->describes_images) fit.emplace_back(other->name);
+    refuse("model.family", fmt::format("{} gives no features for a task of kind {}; expected {}", family.name,
+                                       name_of(task.kind), any_of(fit)));
+    return;
+  }
+  if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size % model.patch != 0)
+    refuse("task.local_size",
+           fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
+  const int most = family.name == "vit" ? model.depth : 1;
+  if (task.blocks > most)
+    refuse("task.blocks", most == 1
+                              ? fmt::format("{}: the class token of {} is behind all blocks; expected 1",
+                                            task.blocks, family.name)
+                              : fmt::format("{} of {} blocks", task.blocks, most));
+  if (task.patch_mean && family.name != "vit")
+    refuse("task.patch_mean",
+           fmt::format("of {}, whose features are its class token; expected false", family.name));
 }
 
 /// Whether the backbone gives the maps that the head stands on.
@@ -276,7 +422,8 @@ void check_backbone(const TrialConfig& trial, std::vector<Problem>& problems) {
 void check_task(const TrialConfig& trial, std::vector<Problem>& problems) {
   check_data(trial, problems);
   check_recipe(trial, problems);
-  if (is_said(trial.task)) check_backbone(trial, problems);
+  if (is_dense(trial.task)) check_backbone(trial, problems);
+  if (describes_images(trial.task)) check_features(trial, problems);
 }
 
 }  // namespace abl::config

@@ -19,6 +19,9 @@ TaskConfig read_task(const Json& section, std::vector<Problem>& problems);
 /// Whether there is anything to say: of classification there is not, and its documents have no section.
 inline bool is_said(const TaskConfig& task) { return task.kind != TaskKind::kClassify; }
 
+/// Whether it is about the features that a backbone has for images.
+bool describes_images(const TaskConfig& task);
+
 /// Whether what stands on the backbone has batch normalisation; of a detector what refines its maps.
 bool has_batch_norm(const TaskConfig& task);
 

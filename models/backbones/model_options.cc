@@ -21,6 +21,8 @@ ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks
 
 ModelOptions without_head(const ModelOptions& options) { return options.held_->without_head(); }
 
+ModelOptions without_classifier(const ModelOptions& options) { return options.held_->without_classifier(); }
+
 std::int64_t image_size(const ModelOptions& options) { return options.held_->image_size(); }
 
 void check_no_dropout(const DropoutOptions& dropout) {
@@ -32,6 +34,12 @@ void refuse_maps() {
   C10_THROW_ERROR(ValueError,
                   "a model family without feature maps; a vision transformer, XCiT, Swin or "
                   "ResNet is expected");
+}
+
+void refuse_features() {
+  C10_THROW_ERROR(
+      ValueError,
+      "a model family that describes no image by one vector; a vision transformer or XCiT is expected");
 }
 
 void check_no_checkpointing(std::int64_t blocks) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/backbones/classifier.h"
+#include "models/backbones/image_features.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/dropout.h"
 
@@ -33,6 +34,10 @@ template <class Options>
 concept WithMaps = requires(Options options) {
   { options.has_head } -> std::convertible_to<bool>;
 };
+
+/// Whether a model of these options can do without its classifier, and give one vector for each image.
+template <class Options>
+concept WithFeatures = std::derived_from<typename Options::Model, ImageFeatures>;
 
 /// The options of a family: an aggregate that names the model it is for, and has a size of images,
 /// stochastic depth and a number of blocks to compute again.
@@ -65,6 +70,7 @@ class ModelOptions {
     virtual ModelOptions with_dropout(const DropoutOptions& dropout) const = 0;
     virtual ModelOptions with_checkpointing(std::int64_t blocks) const = 0;
     virtual ModelOptions without_head() const = 0;
+    virtual ModelOptions without_classifier() const = 0;
     virtual std::int64_t image_size() const = 0;
   };
   template <class Options>
@@ -75,6 +81,7 @@ class ModelOptions {
   friend ModelOptions with_dropout(const ModelOptions&, const DropoutOptions&);
   friend ModelOptions with_checkpointing(const ModelOptions&, std::int64_t);
   friend ModelOptions without_head(const ModelOptions&);
+  friend ModelOptions without_classifier(const ModelOptions&);
   friend std::int64_t image_size(const ModelOptions&);
 
   std::shared_ptr<const Held> held_;  ///< never changed, so copies may share it
@@ -104,6 +111,10 @@ ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks
 /// Throws: c10::ValueError for a family that gives no maps.
 ModelOptions without_head(const ModelOptions& options);
 
+/// The same model without its classifier: what it builds gives `ImageFeatures`.
+/// Throws: c10::ValueError for a family that gives none.
+ModelOptions without_classifier(const ModelOptions& options);
+
 /// Side of the square images that the model is made for, pixels.
 std::int64_t image_size(const ModelOptions& options);
 
@@ -112,6 +123,9 @@ void check_no_dropout(const DropoutOptions& dropout);
 
 /// Of a model that gives no maps. Throws: c10::ValueError.
 [[noreturn]] void refuse_maps();
+
+/// Of a model that gives no features. Throws: c10::ValueError.
+[[noreturn]] void refuse_features();
 
 /// Of a model without blocks. Throws: c10::ValueError unless it is 0.
 void check_no_checkpointing(std::int64_t blocks);
@@ -152,6 +166,15 @@ struct ModelOptions::HeldAs final : Held {
       return changed;
     } else {
       refuse_maps();
+    }
+  }
+  ModelOptions without_classifier() const override {
+    if constexpr (WithFeatures<Options>) {
+      auto changed = own;
+      changed.classes = 0;
+      return changed;
+    } else {
+      refuse_features();
     }
   }
   std::int64_t image_size() const override { return own.image_size; }

@@ -14,9 +14,9 @@ constexpr double kEps = 1e-6;  // of every layer norm
 
 VitOptions checked(const VitOptions& options) {
   check_patches(options.image_size, options.patch);
-  TORCH_CHECK_VALUE(options.classes > 0 && options.depth >= 0 && options.mlp_ratio > 0, "a ViT with ",
+  TORCH_CHECK_VALUE(options.classes >= 0 && options.depth >= 0 && options.mlp_ratio > 0, "a ViT with ",
                     options.classes, " classes, ", options.depth, " layers and an MLP of ", options.mlp_ratio,
-                    " widths; none may be negative, classes and MLP not 0");
+                    " widths; none may be negative, the MLP not 0");
   TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
                     " heads do not divide the width ", options.dim);
   TORCH_CHECK_VALUE(options.layer_scale >= 0, "a ViT with a LayerScale of ", options.layer_scale,
@@ -75,6 +75,8 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
         blocks_.emplace_back(options_, static_cast<std::int64_t>(blocks_.size()), device, drop_rate));
   if (options_.has_head) {
     norm_ = register_module("norm", LayerNorm{dim, device, kEps});
+  }
+  if (options_.has_head && options_.classes > 0) {
     head_ = register_module("head", Linear{dim, options_.classes, device});
     if (options_.has_distillation_token)
       head_dist_ = register_module("head_dist", Linear{dim, options_.classes, device});
@@ -106,6 +108,7 @@ Answers VitImpl::answer(const torch::Tensor& images) {
   const auto token = [&](std::int64_t place) {
     return drop_out(x.select(1, place), options_.dropout.head, is_training());
   };
+  if (!head_) return {x.select(1, 0)};
   Answers answers{head_(token(0))};
   if (head_dist_) answers.distilled = head_dist_(token(1));
   return answers;
@@ -119,6 +122,23 @@ std::vector<torch::Tensor> VitImpl::maps_after(const std::vector<std::int64_t>& 
   const TokenGrid grid{.rows = map.size(2), .columns = map.size(3), .leading = options_.prefix()};
   return token_maps(layers, tokens_of(map.flatten(2).mT(), grid.rows, grid.columns), grid,
                     [&](std::int64_t layer, const torch::Tensor& x) { return run(layer, x); });
+}
+
+torch::Tensor VitImpl::features(const torch::Tensor& images, const FeatureChoice& choice) {
+  check_has_head(options_.has_head);
+  TORCH_CHECK_VALUE(choice.blocks >= 1 && choice.blocks <= options_.depth, "features of the last ",
+                    choice.blocks, " blocks of ", options_.depth);
+  if (options_.plugin.file) check_size(images, options_.image_size);
+  const auto map = patch_embed_->map_of(images);
+  auto x = tokens_of(map.flatten(2).mT(), map.size(2), map.size(3));
+  std::vector<torch::Tensor> parts;
+  for (std::int64_t layer = 0; layer < options_.depth; ++layer) {
+    x = run(layer, x);
+    if (layer >= options_.depth - choice.blocks) parts.push_back(norm_(x).select(1, 0));
+  }
+  if (choice.has_patch_mean)
+    parts.push_back(norm_(x).narrow(1, options_.prefix(), map.size(2) * map.size(3)).mean(1));
+  return parts.size() == 1 ? parts.front() : torch::cat(parts, 1);
 }
 
 }  // namespace abl::models

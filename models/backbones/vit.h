@@ -9,6 +9,7 @@
 
 #include "models/attention/token_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/image_features.h"
 #include "models/backbones/trunk.h"
 #include "models/embedding/patches.h"
 #include "models/layers/drop_path.h"
@@ -23,7 +24,7 @@ struct VitOptions {
   using Model = class VitImpl;
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 16;
-  std::int64_t classes = 1000;
+  std::int64_t classes = 1000;  ///< 0: no classifier; in place of logits the model gives its features
   std::int64_t dim = 384;
   std::int64_t depth = 12;
   std::int64_t heads = 6;  ///< divides `dim`
@@ -80,11 +81,11 @@ using VitBlock = Part<VitBlockImpl>;
 /// The vision transformer with a class token and learned positions. Parameters are named as in timm, and
 /// start as timm's: linear layers normal with deviation 0.02 and biases at 0, positions and the distillation
 /// token normal with deviation 0.02, the class token with 1e-6.
-/// Shape: images [B, 3, S, S] -> [B, classes].
+/// Shape: images [B, 3, S, S] -> [B, classes], or [B, dim] without a classifier.
 /// Source: Dosovitskiy et al. (ICLR 2021), section 3.1; sizes and distillation token as in DeiT (ICML 2021),
 ///         sections 4 and 5.1, whose two classifiers are evaluated by their mean; LayerScale and class token
 ///         as in DeiT III (ECCV 2022).
-class VitImpl : public Classifier, public Trunk {
+class VitImpl : public Classifier, public Trunk, public ImageFeatures {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit VitImpl(const VitOptions& options, torch::Device device = torch::kCPU);
@@ -98,6 +99,12 @@ class VitImpl : public Classifier, public Trunk {
   /// Positions of images of another size than the model's are resized to theirs.
   std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
                                         const torch::Tensor& images) override;
+  using ImageFeatures::features;
+  /// Positions likewise.
+  torch::Tensor features(const torch::Tensor& images, const FeatureChoice& choice) override;
+  std::int64_t feature_width(const FeatureChoice& choice) const override {
+    return options_.dim * (choice.blocks + (choice.has_patch_mean ? 1 : 0));
+  }
 
   const VitOptions& options() const { return options_; }
 
@@ -117,7 +124,7 @@ class VitImpl : public Classifier, public Trunk {
   PatchEmbed patch_embed_{nullptr};
   std::vector<VitBlock> blocks_;
   LayerNorm norm_{nullptr};    ///< null without a head
-  Linear head_{nullptr};       ///< likewise
+  Linear head_{nullptr};       ///< likewise, and without classes
   Linear head_dist_{nullptr};  ///< and without a distillation token
 };
 using Vit = Part<VitImpl>;

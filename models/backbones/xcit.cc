@@ -34,9 +34,10 @@ const EmbeddingChoice* model_codes(const XcitOptions& options) {
 
 void check(const XcitOptions& options) {
   check_patches(options.image_size, options.patch);
-  TORCH_CHECK_VALUE(options.classes > 0 && options.mlp_ratio > 0 && options.class_blocks > 0, "an XCiT with ",
-                    options.classes, " classes, an MLP of ", options.mlp_ratio, " widths and ",
-                    options.class_blocks, " blocks of class attention; all three must be positive");
+  TORCH_CHECK_VALUE(options.classes >= 0 && options.mlp_ratio > 0 && options.class_blocks > 0,
+                    "an XCiT with ", options.classes, " classes, an MLP of ", options.mlp_ratio,
+                    " widths and ", options.class_blocks,
+                    " blocks of class attention; the first may be 0, the others must be positive");
   check_heads(options.dim, options.heads);
   for (const auto& block : options.blocks) check(block);
   check_recomputed(options.checkpoint_blocks, static_cast<std::int64_t>(options.blocks.size()));
@@ -79,11 +80,11 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
                          device);
     blocks->push_back(blocks_.back());
   }
-  if (options_.has_head) add_classifier(mlp_dim, device);
+  if (options_.has_head) add_head(mlp_dim, device);
   if (is_started(device)) start_linear_layers(*this);
 }
 
-void XcitImpl::add_classifier(std::int64_t mlp_dim, torch::Device device) {
+void XcitImpl::add_head(std::int64_t mlp_dim, torch::Device device) {
   const auto dim = options_.dim;
   auto cls_attn_blocks = register_module("cls_attn_blocks", torch::nn::ModuleList{});
   for (std::int64_t i = 0; i < options_.class_blocks; ++i) {
@@ -96,10 +97,22 @@ void XcitImpl::add_classifier(std::int64_t mlp_dim, torch::Device device) {
     cls_attn_blocks->push_back(cls_attn_blocks_.back());
   }
   norm_ = register_module("norm", LayerNorm{dim, device, /*eps=*/1e-6});
-  head_ = register_module("head", Linear{dim, options_.classes, device});
+  if (options_.classes > 0) head_ = register_module("head", Linear{dim, options_.classes, device});
 }
 
 torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
+  const auto token = class_token(images);
+  return head_ ? head_(drop_out(token, options_.dropout.head, is_training())) : token;
+}
+
+torch::Tensor XcitImpl::features(const torch::Tensor& images, const FeatureChoice& choice) {
+  TORCH_CHECK_VALUE(choice.blocks == 1 && !choice.has_patch_mean, "features of the last ", choice.blocks,
+                    choice.has_patch_mean ? " blocks and the patches" : " blocks",
+                    " of an XCiT, whose class token is behind all of them; 1 and no patches are expected");
+  return class_token(images);
+}
+
+torch::Tensor XcitImpl::class_token(const torch::Tensor& images) {
   check_has_head(options_.has_head);
   const auto map = patch_embed_(images);  // [B, dim, rows, columns]
   const auto rows = map.size(2), columns = map.size(3);
@@ -109,7 +122,7 @@ torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
   const auto cls_token = cls_token_.to(x.scalar_type()).expand({x.size(0), -1, -1});
   x = torch::cat({cls_token, x}, 1);  // [B, 1 + N, dim]
   for (const auto& block : cls_attn_blocks_) x = block(x);
-  return head_(drop_out(norm_(x).select(1, 0), options_.dropout.head, is_training()));
+  return norm_(x).select(1, 0);
 }
 
 std::vector<torch::Tensor> XcitImpl::maps_after(const std::vector<std::int64_t>& layers,

@@ -10,6 +10,7 @@
 #include "models/attention/token_attention.h"
 #include "models/attention/xcit_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/backbones/image_features.h"
 #include "models/backbones/trunk.h"
 #include "models/choices/xcit.h"
 #include "models/embedding/patches.h"
@@ -84,7 +85,7 @@ struct XcitOptions {
   std::int64_t image_size =
       224;  ///< square, pixels; a multiple of `patch`; the model takes other sizes as well
   std::int64_t patch = 16;
-  std::int64_t classes = 1000;
+  std::int64_t classes = 1000;  ///< 0: no classifier; in place of logits the model gives its features
   std::int64_t dim = 0;
   std::int64_t heads = 0;
   std::int64_t mlp_ratio = 4;
@@ -105,9 +106,10 @@ struct XcitOptions {
 /// Parameters are named as in timm; codes that blocks share are `codes.code`.
 /// Linear layers and the class token start normal with deviation 0.02, biases of linear layers at 0, as in
 /// the release. In training that returns its logits twice; here they are one tensor.
-/// Shape: images [B, 3, H, W], of any size that the patch divides -> [B, classes].
+/// Shape: images [B, 3, H, W], of any size that the patch divides -> [B, classes], or [B, dim] without a
+///        classifier.
 /// Source: XCiT section 3.3, Tables 1 and 4; SNE Tables 1 and 5.
-class XcitImpl : public Classifier, public Trunk {
+class XcitImpl : public Classifier, public Trunk, public ImageFeatures {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit XcitImpl(XcitOptions options, torch::Device device = torch::kCPU);
@@ -118,6 +120,10 @@ class XcitImpl : public Classifier, public Trunk {
   }
   std::vector<torch::Tensor> maps_after(const std::vector<std::int64_t>& layers,
                                         const torch::Tensor& images) override;
+  using ImageFeatures::features;
+  /// There is one class token, behind all blocks, and it alone.
+  torch::Tensor features(const torch::Tensor& images, const FeatureChoice& choice) override;
+  std::int64_t feature_width(const FeatureChoice&) const override { return options_.dim; }
 
   const XcitOptions& options() const { return options_; }
 
@@ -127,7 +133,9 @@ class XcitImpl : public Classifier, public Trunk {
   }
 
  private:
-  void add_classifier(std::int64_t mlp_dim, torch::Device device);
+  void add_head(std::int64_t mlp_dim, torch::Device device);
+  /// Shape: images [B, 3, H, W] -> [B, dim].
+  torch::Tensor class_token(const torch::Tensor& images);
   /// Shape: map of patches [B, dim, rows, columns] -> [B, rows · columns, dim].
   torch::Tensor tokens_of(const torch::Tensor& map);
   torch::Tensor run(std::size_t block, const torch::Tensor& x, std::int64_t rows, std::int64_t columns) const;
@@ -139,7 +147,7 @@ class XcitImpl : public Classifier, public Trunk {
   std::vector<XcitBlock> blocks_;
   std::vector<ClassAttentionBlock> cls_attn_blocks_;  ///< none without a head
   LayerNorm norm_{nullptr};                           ///< null then
-  Linear head_{nullptr};                              ///< likewise
+  Linear head_{nullptr};                              ///< likewise, and without classes
 };
 using Xcit = Part<XcitImpl>;
 

@@ -26,7 +26,7 @@ const PartCount* find(const std::vector<PartCount>& parts, const std::string& na
 void apply_xcit_2021(std::vector<PartCount>& parts) {
   const auto before = parts;
   for (const auto& block : before) {
-    if (block.type != "ClassAttentionBlock") continue;
+    if (block.type != "ClassAttentionBlock" || block.output.empty()) continue;
     const auto tokens = block.output.at(1), dim = block.output.at(2);
     add(parts, block.name + ".attn", {.macs = (tokens - 1) * dim * dim - tokens * dim});
     if (const auto* norm = find(before, block.name + ".norm2"))

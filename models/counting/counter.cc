@@ -6,6 +6,7 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -45,6 +46,10 @@ class Counter final : public Observer {
         part.params_all += entry.elements;
         if (entry.is_weight) part.params_weights += entry.elements;
       }
+      const auto parameters = item.value()->parameters();
+      const auto wants = [](const torch::Tensor& parameter) { return parameter.requires_grad(); };
+      learns_.push_back(parameters.empty() ? owner_.back() == kNone || learns_[owner_.back()]
+                                           : std::ranges::any_of(parameters, wants));
     }
     running_.push_back(0);  // the model itself, which is called through no holder
   }
@@ -66,24 +71,29 @@ class Counter final : public Observer {
     parts_[part].output = output.sizes().vec();
   }
   std::vector<PartCount> take() { return std::move(parts_); }
+  /// Whether the part that is at work has anything to learn.
+  bool learns() const { return learns_[running_.back()]; }
 
  private:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   std::vector<PartCount> parts_;
   std::vector<std::size_t> owner_;  ///< of each part: the one that contains it
+  std::vector<bool>
+      learns_;  ///< of each part: whether a parameter in it does, or around it where it has none
   std::unordered_map<const torch::nn::Module*, std::size_t> index_;
   std::vector<std::size_t> running_;  ///< the parts that are at work, outermost first
 };
 
-/// Hears every operator that this thread calls, and adds the work of those that have some. What such an
+/// Hears every operator that this thread calls, and tells the work of those that have some. What such an
 /// operator calls in turn is its own affair.
 class OperatorTap {
  public:
-  explicit OperatorTap(Counter& counter)
-      : handle_{at::addThreadLocalCallback(
+  explicit OperatorTap(std::function<void(const Work&)> hear)
+      : hear_{std::move(hear)},
+        handle_{at::addThreadLocalCallback(
             at::RecordFunctionCallback{&start, &end}.needsInputs(true).scopes({at::RecordScope::FUNCTION}))} {
-    current() = {&counter, 0};
+    current() = {&hear_, 0};
   }
   ~OperatorTap() {
     at::removeCallback(handle_);
@@ -94,7 +104,7 @@ class OperatorTap {
 
  private:
   struct State {
-    Counter* counter = nullptr;
+    const std::function<void(const Work&)>* hear = nullptr;
     int inside = 0;  ///< operators with work that are under way
   };
   struct UnderWay : at::ObserverContext {};
@@ -105,13 +115,14 @@ class OperatorTap {
   static std::unique_ptr<at::ObserverContext> start(const at::RecordFunction& call) {
     const auto work = operator_work(call);
     if (!work) return nullptr;
-    if (current().inside++ == 0) current().counter->add(*work);
+    if (current().inside++ == 0) (*current().hear)(*work);
     return std::make_unique<UnderWay>();
   }
   static void end(const at::RecordFunction&, at::ObserverContext* context) {
     if (context) --current().inside;
   }
 
+  const std::function<void(const Work&)> hear_;
   const at::CallbackHandle handle_;
 };
 
@@ -127,7 +138,7 @@ std::vector<PartCount> count(torch::nn::Module& model, std::int64_t image_size,
   Counter counter{model};
   {
     const Observation observation{counter};
-    const OperatorTap tap{counter};
+    const OperatorTap tap{[&](const Work& work) { counter.add(work); }};
     counter.set_output(0, answer(torch::empty({1, 3, image_size, image_size}, torch::kMeta)));
   }
   return counter.take();
@@ -142,6 +153,23 @@ std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size) {
 std::vector<PartCount> count_parts(const Network& network, std::int64_t image_size) {
   const auto model = network.build(torch::kMeta);
   return count(*model, image_size, [&](const torch::Tensor& image) { return network.answer(*model, image); });
+}
+
+std::int64_t count_step(const Network& network, std::int64_t image_size) {
+  constexpr std::int64_t kImages = 2;  // of one alone some normalisations have nothing to average
+  constexpr std::int64_t kForwardAndBackward = 3;
+  use_meta_kernels();
+  const auto model = network.build(torch::kMeta);
+  model->train();
+  Counter counter{*model};
+  std::int64_t macs = 0;
+  {
+    const Observation observation{counter};
+    const OperatorTap tap{
+        [&](const Work& work) { macs += work.macs * (counter.learns() ? kForwardAndBackward : 1); }};
+    network.loss(*model, torch::empty({kImages, 3, image_size, image_size}, torch::kMeta));
+  }
+  return macs / kImages;
 }
 
 namespace {

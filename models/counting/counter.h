@@ -34,6 +34,10 @@ std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size);
 /// The same of any network, built for it.
 std::vector<PartCount> count_parts(const Network& network, std::int64_t image_size);
 
+/// Multiply-adds of a training step for each of its images: of what learns three times those of the forward
+/// pass, whose backward pass is two products for each product, of what does not once. Two images go through.
+std::int64_t count_step(const Network& network, std::int64_t image_size);
+
 /// The work of one call of an operator, told by its name and the shapes that it is given; nothing for an
 /// operator that costs nothing in any mode (views, additions, GELU, softmax) or calls others that do.
 std::optional<Work> operator_work(const at::RecordFunction& call);

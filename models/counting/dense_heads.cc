@@ -53,9 +53,11 @@ std::int64_t segmenter(const std::shared_ptr<TrunkMapsImpl>& backbone, const Seg
 std::vector<HeadCount> head_counts(const ModelOptions& options, const std::vector<PartCount>& parts) {
   std::vector<HeadCount> counts;
   const PartCount& whole = parts.front();
-  for (const char* name : {"head", "fc", "classifier", "linear_head"})  // as the families call it
+  for (const char* name : {"head", "fc", "classifier", "linear_head", "linear"})  // as the families call it
     if (const auto* head = part_named(parts, name); head && counts.empty())
       counts.push_back({"params.backbone", whole.params_all - head->params_all});
+  if (const auto* teacher = part_named(parts, "teacher.backbone"); teacher && whole.type == "Dino")
+    counts.push_back({"params.backbone", teacher->params_all});
   if (whole.type == "Segmenter") {
     std::int64_t printed = whole.params_all;
     for (const char* finer : {"backbone.fpn1", "backbone.fpn2"})

@@ -88,9 +88,9 @@ StepMemory predict_step_memory(const Network& network, const StepOptions& option
   const auto model = network.build(torch::kMeta);
   model->train();
   const bool lowered = options.precision == Precision::kBFloat16;
-  std::vector<torch::Tensor> exact, optimiser, widened;
+  std::vector<torch::Tensor> exact, optimiser, widened;  // of what learns
   for (const auto& parameter : model->parameters())
-    exact.push_back(lowered ? parameter.detach().clone() : parameter);
+    if (parameter.requires_grad()) exact.push_back(lowered ? parameter.detach().clone() : parameter);
   if (lowered) lower_weights(*model, torch::kBFloat16);
   step.parameters = memory.held();
 
@@ -109,7 +109,7 @@ StepMemory predict_step_memory(const Network& network, const StepOptions& option
     loss = network.loss(*model, images.to(weight_type(*model)));
   }
   step.activations = memory.held() - step.parameters - step.optimiser;
-  loss.backward();
+  if (loss.requires_grad()) loss.backward();
   for (auto& parameter : model->parameters()) {
     if (!lowered || !parameter.grad().defined()) continue;
     widened.push_back(parameter.grad().to(torch::kFloat));

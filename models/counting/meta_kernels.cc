@@ -126,6 +126,15 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   return at::empty(sizes, x.options());
 }
 
+/// The weight and the lengths of its rows.
+std::tuple<Tensor, Tensor> weight_norm(const Tensor& v, const Tensor& g, std::int64_t) {
+  return {at::empty_like(v), at::empty_like(g, torch::kFloat)};
+}
+std::tuple<Tensor, Tensor> weight_norm_backward(const Tensor&, const Tensor& v, const Tensor& g,
+                                                const Tensor&, std::int64_t) {
+  return {at::empty_like(v), at::empty_like(g)};
+}
+
 TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("native_layer_norm", TORCH_FN(layer_norm));
   library.impl("native_layer_norm_backward", TORCH_FN(layer_norm_backward));
@@ -141,6 +150,8 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("where.self_out", TORCH_FN(where_out));
   library.impl("roll", TORCH_FN(roll));
   library.impl("index_select", TORCH_FN(index_select));
+  library.impl("_weight_norm_interface", TORCH_FN(weight_norm));
+  library.impl("_weight_norm_interface_backward", TORCH_FN(weight_norm_backward));
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {

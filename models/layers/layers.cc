@@ -40,6 +40,10 @@ void FixedTableImpl::to(torch::Device device, torch::Dtype, bool non_blocking) {
   torch::nn::Module::to(device, non_blocking);
 }
 
+void RunningMeanImpl::to(torch::Device device, torch::Dtype, bool non_blocking) {
+  torch::nn::Module::to(device, non_blocking);
+}
+
 torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::Device device) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   return new_parameter(shape, device, [&](torch::Tensor& values) { values.uniform_(-bound, bound); });

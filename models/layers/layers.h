@@ -53,6 +53,19 @@ class FixedTableImpl : public torch::nn::Module {
 };
 using FixedTable = Part<FixedTableImpl>;
 
+/// A mean that training moves without gradients. Unlike a fixed table it is part of what a checkpoint holds
+/// of a model; it keeps its type as well. Buffers: `mean`.
+class RunningMeanImpl : public torch::nn::Module {
+ public:
+  explicit RunningMeanImpl(torch::Tensor start) { mean = register_buffer("mean", std::move(start)); }
+  using torch::nn::Module::to;
+  void to(torch::Device device, torch::Dtype, bool non_blocking = false) override;
+  void to(torch::Dtype, bool = false) override {}
+
+  torch::Tensor mean;
+};
+using RunningMean = Part<RunningMeanImpl>;
+
 /// y = x Wᵀ + b.
 /// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out] (undefined where there is none).
 class LinearImpl : public torch::nn::Module, public WeightOwner {

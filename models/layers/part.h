@@ -65,6 +65,13 @@ class WeightOwner {
   virtual std::vector<torch::Tensor> weights() const = 0;
 };
 
+/// A module whose weights, and those of its parts, stay in float32 where a model's are lowered
+/// (`lower_weights`).
+class FullPrecision {
+ public:
+  virtual ~FullPrecision() = default;
+};
+
 /// Tells an observer that so many elements are multiplied by the temperature of attention.
 inline void count_scaled(std::int64_t elements) {
   if (Observer* observer = Observation::current()) observer->scaled(elements);

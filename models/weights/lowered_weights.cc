@@ -17,11 +17,11 @@ void round(torch::Tensor tensor, torch::ScalarType type) {
 
 void lower_weights(torch::nn::Module& model, torch::ScalarType type) {
   const torch::NoGradGuard no_grad;
-  for (const auto& part : model.modules()) {
-    if (part->as<BatchNorm2dImpl>() || part->as<FixedTableImpl>()) continue;
-    for (auto& parameter : part->parameters(/*recurse=*/false)) round(parameter, type);
-    for (auto& buffer : part->buffers(/*recurse=*/false)) round(buffer, type);
-  }
+  if (model.as<BatchNorm2dImpl>() || model.as<FixedTableImpl>() || model.as<RunningMeanImpl>()) return;
+  if (dynamic_cast<const FullPrecision*>(&model)) return;
+  for (auto& parameter : model.parameters(/*recurse=*/false)) round(parameter, type);
+  for (auto& buffer : model.buffers(/*recurse=*/false)) round(buffer, type);
+  for (const auto& part : model.children()) lower_weights(*part, type);
 }
 
 torch::ScalarType weight_type(const torch::nn::Module& model) {

@@ -134,6 +134,17 @@ State from_xcit_release(const State& release) {
   return ours;
 }
 
+State from_dino(const State& release) {
+  State backbone;
+  for (const std::string prefix : {"teacher.", ""}) {
+    if (!release.contains(prefix + "head.last_layer.weight_v")) continue;
+    for (const auto& [name, tensor] : release)
+      if (const auto rest = rest_of(name, prefix + "backbone.")) backbone.emplace(*rest, tensor);
+    break;
+  }
+  return backbone;
+}
+
 State with_our_names(const State& state, const Layouts& layouts) {
   const auto any = [&state](std::string_view prefix) {
     return std::ranges::any_of(state, [&](const auto& entry) { return entry.first.starts_with(prefix); });

@@ -43,6 +43,15 @@ State from_msf_release(const State& release, const Layouts& layouts = {});
 /// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
 State from_xcit_release(const State& release);
 
+/// Of a state of self-distillation, ours or one of DINO's release, the backbone by which it is judged: the
+/// teacher's where there are two, under the names of a model alone.
+///
+///   teacher.backbone.*, or backbone.*    *
+///
+/// Nothing of other states: those without `head.last_layer.weight_v`.
+/// Source: github.com/facebookresearch/dino, main_dino.py.
+State from_dino(const State& release);
+
 /// A state under our names, whichever of the names above or our own it comes with.
 State with_our_names(const State& state, const Layouts& layouts = {});
 

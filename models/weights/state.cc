@@ -19,7 +19,7 @@ std::map<std::string, torch::Tensor> state_of(const torch::nn::Module& model) {
   for (const auto& parameter : model.named_parameters())
     state.emplace(parameter.key(), parameter.value().detach());
   for (const auto& module : model.named_modules("", /*include_self=*/false))
-    if (module.value()->as<BatchNorm2dImpl>())
+    if (module.value()->as<BatchNorm2dImpl>() || module.value()->as<RunningMeanImpl>())
       for (const auto& buffer : module.value()->named_buffers())
         state.emplace(module.key() + "." + buffer.key(), buffer.value());
   return state;

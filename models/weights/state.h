@@ -9,9 +9,9 @@
 
 namespace abl::models {
 
-/// What a checkpoint must hold of a model, by name: its parameters and the running statistics of its batch
-/// norms. The tensors share memory with the model. Fixed tables (positions, indices, masks) follow from the
-/// options and are not part of it.
+/// What a checkpoint must hold of a model, by name: its parameters, the running statistics of its batch norms
+/// and other running means. The tensors share memory with the model. Fixed tables (positions, indices, masks)
+/// follow from the options and are not part of it.
 std::map<std::string, torch::Tensor> state_of(const torch::nn::Module& model);
 
 /// Copies `state` into the model.

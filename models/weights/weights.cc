@@ -41,7 +41,8 @@ bool differ_in_classes(const torch::Tensor& a, const torch::Tensor& b) {
          a.sizes().slice(1) == b.sizes().slice(1);
 }
 
-/// Leaves the model's own head where the given one is missing or of other classes, as a whole.
+/// Leaves the model's own head where the given one is missing or of other classes, as a whole. One that a
+/// model without a classifier is given is left out.
 void keep_head(State& given, const State& own, LoadedWeights& loaded) {
   State head;
   for (const auto& [name, tensor] : own)
@@ -50,6 +51,7 @@ void keep_head(State& given, const State& own, LoadedWeights& loaded) {
     const auto found = given.find(entry.first);
     return found == given.end() || differ_in_classes(found->second, entry.second);
   });
+  if (head.empty()) std::erase_if(given, [](const auto& entry) { return is_head(entry.first); });
   if (!is_other) return;
   for (const auto& [name, tensor] : head) {
     given.insert_or_assign(name, tensor);
@@ -219,6 +221,9 @@ LoadedWeights load_weights(torch::nn::Module& model, const State& state, const W
   const auto own = state_of(model);
   auto bare = state;
   LoadedWeights loaded{.prefix = unwrap(bare, own), .fresh = {}, .resized = {}};
+  const bool is_network = std::ranges::any_of(
+      own, [](const auto& entry) { return entry.first.ends_with("head.last_layer.weight_v"); });
+  if (auto backbone = from_dino(bare); !backbone.empty() && !is_network) bare = std::move(backbone);
   auto given = with_our_names(bare, layouts_of(model));
   std::erase_if(given, [](const auto& entry) { return is_computed(entry.first); });
   if (options.other_patch) renumber_convolutions(given, own, loaded);

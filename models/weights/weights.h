@@ -12,7 +12,8 @@ namespace abl::models {
 
 /// What a state may differ in from the model. What is not allowed here is refused.
 struct WeightsOptions {
-  /// The head may be missing, or be of another number of classes: the model's own stays as it started.
+  /// The head may be missing, or be of another number of classes: the model's own stays as it started. Of a
+  /// model without a classifier the given one is left out.
   bool fresh_head = false;
   /// A learned table of positions may be of another image size or patch, Swin's biases of another window:
   /// they are interpolated. Positions that are computed (the simple ViT's, XCiT's) fit every size anyhow;
@@ -34,7 +35,8 @@ struct LoadedWeights {
 };
 
 /// Copies the weights of a foreign or partial state into the model: under our names or those of the releases
-/// (release_names.h), with or without what a wrapper puts before them all, in any type of real numbers.
+/// (release_names.h), with or without what a wrapper puts before them all, in any type of real numbers. Of a
+/// state of self-distillation a model that is none takes the teacher's backbone.
 /// Throws: Error{kInvalidArgument} naming all that is missing, surplus, of another shape or kind, or not
 /// finite in the model's type, one line each; the model is then untouched.
 LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options = {});

@@ -116,6 +116,33 @@ TEST(RecipesTest, BothKindsOfMixingAreAlikeUnlessSaid) {
       1.0);
 }
 
+TEST(RecipesTest, WeightDecayEndsWhereItBeginsUnlessSaid) {
+  const Json model{{"preset", "simple-vit-s"}};
+  EXPECT_EQ(recipe_of("msf-imagenet", model).weight_decay_end, 0.05);
+  EXPECT_EQ(recipe_of("msf-imagenet", model, {{"weight_decay", 0.1}}).weight_decay_end, 0.1);
+  const auto canonical = [&](const Json& changes) {
+    auto document = document_of(model);
+    document["recipe"].update(changes);
+    return canonical_document(read_trial_or_throw(document)).at("recipe");
+  };
+  EXPECT_FALSE(canonical({{"weight_decay", 0.1}}).contains("weight_decay_end"));
+  EXPECT_FALSE(canonical({{"weight_decay", 0.1}, {"weight_decay_end", 0.1}}).contains("weight_decay_end"));
+  EXPECT_EQ(canonical({{"weight_decay_end", 0.4}}).at("weight_decay_end"), 0.4);
+  EXPECT_EQ(canonical({{"weight_decay_end", 0}}).at("weight_decay_end"), 0) << "it is not what is left out";
+  EXPECT_EQ(canonical({{"weight_decay", 0}, {"weight_decay_end", 0.1}}).at("decay"), "all")
+      << "something decays";
+}
+
+TEST(RecipesTest, GradientsAreClippedTogetherUnlessSaid) {
+  const Json model{{"preset", "simple-vit-s"}};
+  EXPECT_EQ(recipe_of("msf-imagenet", model).clip_rule, ClipRule::kGlobal);
+  EXPECT_EQ(recipe_of("msf-imagenet", model, {{"clip_rule", "each-tensor"}}).clip_rule,
+            ClipRule::kEachTensor);
+  EXPECT_EQ(recipe_of("msf-imagenet", model, {{"clip_rule", "each-tensor"}, {"clip_norm", 0}}).clip_rule,
+            ClipRule::kGlobal)
+      << "nothing is clipped";
+}
+
 TEST(RecipesTest, ALearningRateFollowsTheBatchFromThatOfAnother) {
   const Json model{{"preset", "simple-vit-s"}};
   const auto lr_of = [&](Json changes) { return recipe_of("msf-imagenet", model, changes).lr; };

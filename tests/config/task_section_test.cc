@@ -88,13 +88,14 @@ TEST(TaskSection, ItsEffectiveDocumentHasNoKeyThatSaysNothing) {
 TEST(TaskSection, EveryKeyThatSaysNothingIsAKeyOfRecipes) {
   const auto known = names(recipe_fields());
   for (const auto& task : tasks())
-    for (const auto key : task.no_recipe_keys)
-      EXPECT_THAT(known, testing::Contains(key)) << name_of(task.kind);
+    for (const auto& keys : {task.no_recipe_keys, task.only_recipe_keys})
+      for (const auto key : keys) EXPECT_THAT(known, testing::Contains(key)) << name_of(task.kind);
 }
 
 TEST(TaskSection, DataSayWhatCanBeLearned) {
   EXPECT_EQ(segmenting_with("/data", {{"name", "imagenet-1k"}}),
-            "data.name: imagenet-1k has no labels of pixels; expected task: {kind: classify}");
+            "data.name: imagenet-1k has no labels of pixels; expected task: {kind: classify}, {kind: dino}, "
+            "{kind: probe-linear} or {kind: probe-knn}");
   Json changed = document();
   changed["data"] = {{"name", "ade20k"}};
   EXPECT_THAT(problems_of(changed),
@@ -197,19 +198,81 @@ TEST(TaskSection, PicturesOfADetectorHaveASideOrAScale) {
   EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("says nothing of a task of kind detect")));
 }
 
-TEST(TaskSection, RecipesOfATaskFitEveryBackboneThatGivesMaps) {
+TEST(TaskSection, RecipesOfATaskFitEveryBackboneThatItIsFor) {
   for (const Recipe& recipe : recipes()) {
     if (!recipe.task) continue;
+    const bool is_dense = recipe.task == TaskKind::kDetect || recipe.task == TaskKind::kSegment;
     for (const Preset& preset : presets()) {
-      const ModelConfig model = model_of(preset);
-      if (family_of(model).maps == MapsOf::kNone) continue;
+      const Family& family = family_of(model_of(preset));
+      if (is_dense ? family.maps == MapsOf::kNone : !family.describes_images) continue;
       Json changed = recipe.task == TaskKind::kDetect ? detecting() : segmenting();
+      if (!is_dense)
+        changed = {{"data", {{"name", "imagenet-1k"}}}, {"task", {{"kind", name_of(*recipe.task)}}}};
       changed["model"] = {{"preset", preset.name}};
       changed["recipe"] = {{"use", recipe.name}};
       const auto problems = problems_of(changed);
       EXPECT_THAT(problems, Each(Not(HasSubstr("recipe.")))) << preset.name << " with " << recipe.name;
     }
   }
+}
+
+Json describing(const char* kind) {
+  Json trial = Json::parse(R"({
+    "model": {"family": "xcit", "dim": 32, "depth": 3, "heads": 2, "patch": 8},
+    "data": {"name": "cifar10"}, "seed": 1})");
+  trial["task"] = {{"kind", kind}};
+  trial["recipe"] = {{"batch", 64}};
+  if (std::string{"probe-knn"} != kind) trial["recipe"].update({{"epochs", 2}, {"lr", 0.1}});
+  return trial;
+}
+
+/// The problems of such a trial with `value` at `pointer`.
+std::vector<std::string> describing_with(const char* kind, const char* pointer, const Json& value) {
+  Json changed = describing(kind);
+  changed[Json::json_pointer{pointer}] = value;
+  return problems_of(changed);
+}
+
+TEST(TaskSection, WhatDescribesImagesSaysHow) {
+  for (const char* kind : {"dino", "probe-linear", "probe-knn"}) {
+    SCOPED_TRACE(kind);
+    Json written = describing(kind);
+    if (std::string{"dino"} == kind) written["task"]["local_size"] = 16;
+    const auto trial = read_trial_or_throw(written);
+    EXPECT_EQ(trial.task.bank, std::string{"dino"} == kind ? 10'000 : 0);
+    const auto text = canonical_text(trial);
+    EXPECT_EQ(canonical_text(read_trial_or_throw(Json::parse(text))), text);
+    for (const auto& [key, value] : effective_document(trial)["recipe"].items())
+      EXPECT_TRUE(task_of(trial.task.kind).heeds(key)) << key;
+  }
+  EXPECT_EQ(canonical_document(read_trial_or_throw(describing("probe-knn")))["task"],
+            (Json{{"kind", "probe-knn"}}));
+}
+
+TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
+  for (const char* key : {"ema", "label_smoothing"})
+    EXPECT_THAT(describing_with("dino", (std::string{"/recipe/"} + key).c_str(), 0.5),
+                ElementsAre(HasSubstr("says nothing of a task of kind dino; expected 0")));
+  EXPECT_THAT(describing_with("dino", "/recipe/layer_decay", 0.5), ElementsAre(HasSubstr("expected 1")));
+  EXPECT_THAT(describing_with("probe-linear", "/recipe/drop_path", 0.1),
+              ElementsAre(HasSubstr("recipe.drop_path")));
+  EXPECT_THAT(describing_with("probe-knn", "/recipe/lr", 0.1),
+              ElementsAre("recipe.lr: 0.1: says nothing of a task of kind probe-knn; expected 0"));
+  EXPECT_THAT(
+      describing_with("probe-knn", "/recipe/use", "dino-linear"),
+      ElementsAre(
+          "recipe.use: dino-linear is for task: {kind: probe-linear}; this one is of kind probe-knn"));
+  EXPECT_THAT(describing_with("dino", "/task/local_size", 20),
+              ElementsAre("task.local_size: 20 pixels; expected a multiple of the patch of 8"));
+  EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),
+              ElementsAre("task.blocks: 4: the class token of xcit is behind all blocks; expected 1"));
+  EXPECT_THAT(describing_with("probe-linear", "/task/patch_mean", true),
+              ElementsAre(HasSubstr("expected false")));
+  EXPECT_THAT(
+      describing_with("probe-knn", "/model", {{"preset", "resnet18"}}),
+      ElementsAre(
+          "model.family: resnet gives no features for a task of kind probe-knn; expected vit or xcit"));
+  EXPECT_THAT(describing_with("dino", "/data/name", "ade20k"), Not(IsEmpty()));
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ TEST(Vit, RefusesInOneLineOptionsThatDoNotFitTogether) {
   EXPECT_EQ(vit_refusal_of([](auto& options) { options.image_size = 30; }),
             "images of 30 pixels cannot be cut into patches of 8");
   EXPECT_EQ(vit_refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
-  EXPECT_THAT(vit_refusal_of([](auto& options) { options.classes = 0; }),
-              ::testing::HasSubstr("with 0 classes"));
+  EXPECT_THAT(vit_refusal_of([](auto& options) { options.classes = -1; }),
+              ::testing::HasSubstr("with -1 classes"));
   EXPECT_THAT(vit_refusal_of([](auto& options) { options.layer_scale = -1; }),
               ::testing::HasSubstr("LayerScale of -1"));
   EXPECT_THAT(vit_refusal_of([](auto& options) { options.mlp_ratio = 0; }),

@@ -138,7 +138,7 @@ TEST(Xcit, RefusesOptionsThatDoNotFitTogetherInOneLine) {
     options.patch = 6;
     options.image_size = 36;
   });
-  refused("0 classes", [](auto& options, auto&, auto&) { options.classes = 0; });
+  refused("-1 classes", [](auto& options, auto&, auto&) { options.classes = -1; });
   refused("0 blocks of class attention", [](auto& options, auto&, auto&) { options.class_blocks = 0; });
   refused("heads is 3", [](auto& options, auto&, auto&) { options.heads = 3; });
   refused("l2_norm", [](auto&, auto& block, auto&) {

@@ -66,6 +66,7 @@ TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   for (const char* mode : {"params.all",
                            "params.weights",
                            "flops.macs",
+                           "flops.step",
                            "flops.msf",
                            "flops.cnn",
                            "flops.fvcore(2)",

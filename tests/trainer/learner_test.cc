@@ -113,6 +113,59 @@ TEST_F(LearnerTest, AddsUpTheNormOfItsGradientsBeforeTheyAreClipped) {
   }
 }
 
+TEST_F(LearnerTest, ClipsEachParametersGradientByItsOwnNormWhereTheRecipeSaysSo) {
+  trial_.recipe.optimiser = config::Optimiser::kSgd, trial_.recipe.momentum = 0,
+  trial_.recipe.weight_decay = 0;
+  trial_.recipe.clip_norm = 1e-3, trial_.recipe.clip_rule = config::ClipRule::kEachTensor;
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto learner = this->learner(precision);
+    std::map<std::string, torch::Tensor> before;
+    for (const auto& [name, tensor] : learner.state()) before.emplace(name, tensor.clone());
+    step(learner, images_, targets_, 1.0);
+    int at_the_bound = 0;
+    for (const auto& parameter : learner.model().named_parameters()) {
+      const auto name = "model." + parameter.key();
+      const double moved = (learner.state().at(name) - before.at(name)).norm().item<double>();
+      EXPECT_LE(moved, 1.001e-3) << name;
+      at_the_bound += moved > 0.99e-3;
+    }
+    EXPECT_GT(at_the_bound, 10) << precision << " and not all of them together";
+    EXPECT_GT(learner.gradients_sum()[0].item<double>(), 0.01) << "what is said of it is the norm of all";
+  }
+}
+
+TEST_F(LearnerTest, DecaysByWhatItIsToldInEveryPrecision) {
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    trial_.recipe.weight_decay = 0;
+    auto plain = learner(precision), decaying = learner(precision);
+    decaying.decay_by(0.5);
+    const auto before = plain.state().at("model.head.weight").clone();
+    for (auto* const each : {&plain, &decaying}) step(*each, images_, targets_, 1e-2);
+    const auto difference = plain.state().at("model.head.weight") - decaying.state().at("model.head.weight");
+    EXPECT_TRUE(difference.allclose(before * (0.5 * 1e-2), 1e-3, 1e-7)) << precision;
+  }
+}
+
+TEST_F(LearnerTest, WhatAStepFreezesStaysAndWhatComesAfterItSeesItsWeights) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto learner = this->learner(precision);
+    const auto before = learner.state().at("model.head.weight").clone();
+    auto work =
+        tasks::work_of(dynamic_cast<models::Classifier&>(learner.model()), images_, targets_, trial_.recipe);
+    work.frozen = {"head.weight"};
+    int seen = 0;
+    work.after = [&](const std::map<std::string, torch::Tensor>& weights) {
+      ++seen;
+      EXPECT_EQ(weights.at("head.bias").scalar_type(), torch::kFloat);
+      EXPECT_NE(weights.at("head.bias").abs().max().item<double>(), 0) << "after it has moved";
+    };
+    learner.step(work, 1e-2);
+    EXPECT_EQ(seen, 1);
+    EXPECT_TRUE(learner.state().at("model.head.weight").equal(before)) << precision;
+    EXPECT_EQ(learner.state().at("adamw.step.head.weight").item<float>(), 0);
+  }
+}
+
 TEST_F(LearnerTest, CountsTheStepsThatHalfPrecisionLeavesOut) {
   auto learner = this->learner("fp16");
   const auto before = learner.state().at("model.head.weight").clone();

@@ -193,6 +193,46 @@ TEST(LayerDecayTest, LowersTheLearningRateFromTheHeadDown) {
   }
 }
 
+TEST(OptimiserTest, DecaysByWhatItWasToldLast) {
+  for (const char* name : {"adamw", "sgd"}) {
+    auto choice = recipe();
+    choice.optimiser = *value_named<config::Optimiser>(name), choice.momentum = 0;
+    Small model;
+    const auto optimiser = optimiser_of(model, choice);
+    double matrix = 1.0;
+    for (const double decay : {0.05, 0.4, 0.0}) {
+      if (decay != 0.05) optimiser->decay_by(decay);
+      (model.matrix.sum() * 0).backward();  // nothing but what decays
+      model.bias.mutable_grad() = torch::zeros({2});
+      optimiser->step(0.1);
+      matrix *= 1 - 0.1 * decay;
+      EXPECT_NEAR(model.matrix[0][0].item<double>(), matrix, 1e-6) << name << decay;
+      EXPECT_FLOAT_EQ(model.bias[0].item<float>(), 0.1f) << name << " biases do not";
+    }
+  }
+}
+
+TEST(OptimiserTest, KeepsNoStateOfWhatDoesNotLearn) {
+  Small model;
+  model.matrix.requires_grad_(false);
+  for (const auto kind : {config::Optimiser::kAdamW, config::Optimiser::kSgd}) {
+    auto choice = recipe();
+    choice.optimiser = kind;
+    const auto state = optimiser_of(model, choice)->state();
+    EXPECT_FALSE(state.empty());
+    for (const auto& [name, tensor] : state) EXPECT_FALSE(name.ends_with(".matrix")) << name;
+  }
+}
+
+TEST(ClipGradientsTest, BoundsEachNormByItself) {
+  Small model;
+  (model.matrix.sum() * 3 + model.bias.sum() * 0.1).backward();
+  training::clip_each_gradient(weights_of(model), 1.0);
+  EXPECT_NEAR(model.matrix.grad().norm().item<double>(), 1.0, 1e-5) << "it was 6";
+  EXPECT_FLOAT_EQ(model.bias.grad()[0].item<float>(), 0.1f) << "which is within the bound";
+  EXPECT_FALSE(model.idle.grad().defined());
+}
+
 TEST(ClipGradientsTest, BoundsTheJointNorm) {
   Small model;
   (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace abl::trainer {
 namespace {
 
@@ -83,6 +85,18 @@ TEST(ScheduleTest, ConstantStaysAfterItsWarmUp) {
   EXPECT_LT(training::learning_rate(constant, 5, 100), 1e-3);
   for (const std::int64_t done : {10, 50, 99})
     EXPECT_DOUBLE_EQ(training::learning_rate(constant, done, 100), 1e-3);
+}
+
+TEST(ScheduleTest, WeightDecayGoesToItsEndAlongACosine) {
+  auto recipe = ten_epochs();
+  recipe.weight_decay = 0.04, recipe.weight_decay_end = 0.4;
+  EXPECT_DOUBLE_EQ(training::weight_decay(recipe, 0, 100), 0.04);
+  EXPECT_NEAR(training::weight_decay(recipe, 25, 100), 0.04 + 0.36 * 0.5 * (1 - std::sqrt(0.5)), 1e-12);
+  EXPECT_NEAR(training::weight_decay(recipe, 50, 100), 0.22, 1e-12);
+  EXPECT_NEAR(training::weight_decay(recipe, 99, 100), 0.4, 1e-4) << "of the last step";
+  EXPECT_DOUBLE_EQ(training::weight_decay(recipe, 100, 100), 0.4);
+  recipe.weight_decay_end = 0.04;
+  for (const std::int64_t done : {0, 37, 99}) EXPECT_EQ(training::weight_decay(recipe, done, 100), 0.04);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ describe("the pages of decisions", { skip: missing() }, () => {
       await one.getByRole("row").filter({ hasText: "Transformer" }).getByText("78.55").waitFor();
     });
     await on("/tables?table=xcit/table-3", async (page) => {
-      await page.getByText("None of its rows can be trained here").waitFor();
+      await page.getByText("ablate reproduce xcit/table-3 --scale cifar").waitFor();
     });
     await on("/tables?table=msf/table-4", async (page) => {
       await page.getByText("ablate reproduce msf/table-4 --scale cifar").waitFor();

@@ -117,6 +117,10 @@ Counts counts_of(const config::TrialConfig& trial, const std::vector<models::Par
     counts.emplace(mode, static_cast<double>(params));
   add_conventions(parts, counts);
   const auto network = tasks::network_of(trial);
+  auto plain = trial;
+  plain.recipe = {};
+  counts.emplace(protocol::kFlopsStep,
+                 static_cast<double>(models::count_step(tasks::network_of(plain), trial.data.image_size)));
   add_step_memory(network, trial.data.image_size, counts);
   add_forward_memory(network, trial.data.image_size, counts);
   return counts;

@@ -59,7 +59,7 @@ int eval_task(const EvalFlags& flags, const std::atomic<bool>& stop) {
   training::fit_weights(*model, training::read_weights(flags.weights, flags.average), flags.weights.string());
   model->to(device);
   if (!flags.average) models::lower_weights(*model, training::type_of_weights(trial.recipe));
-  data::Progress progress{task->data().val_images};
+  data::Progress progress{static_cast<std::uint64_t>(task->evaluated_images())};
   const auto values = task->evaluate(*model, flags.split, stop, [&](std::int64_t done) {
     progress.advance(static_cast<std::uint64_t>(done));
   });

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct Work {
   Inputs inputs{};
   /// The loss of `count` images from `first` on. Given other inputs of the same shapes, of those.
   std::function<PartLoss(const Inputs& inputs, std::int64_t first, std::int64_t count)> loss;
+  std::set<std::string> frozen{};  ///< names of the parameters that this step leaves as they are
+  /// What is to be done once the weights have moved, as the end of the step: gets the model's state in full
+  /// precision (`models::state_of`). Empty: nothing.
+  std::function<void(const std::map<std::string, torch::Tensor>& weights)> after{};
 };
 
 /// Both splits of a trial's data, as they were opened.
@@ -65,17 +70,28 @@ class Task {
   virtual ~Task() = default;
 
   virtual const TaskData& data() const = 0;
+  /// That an evaluation shows to the model; a later one may need fewer.
+  virtual std::int64_t evaluated_images() const { return data().val_images; }
   /// The network that learns, drawn anew on the CPU; `average`: one that follows it.
   virtual std::shared_ptr<torch::nn::Module> new_model() const = 0;
   /// Whom steps learn from beside what is known of the data. Of a task that learns from nobody, never called.
   virtual void take(Teacher teacher) { static_cast<void>(teacher); }
+  /// Of such a model the part whose weights a file may hold (`recipe.start_weights`).
+  virtual torch::nn::Module& started(torch::nn::Module& model) const { return model; }
   /// Whether a step says how many of its images were recognised.
   virtual bool recognises() const { return false; }
+  /// Whether there is anything to learn. Where there is not, a training is one step without a batch, of which
+  /// nothing comes but its evaluation; `load`, `next` and `work` are not called.
+  virtual bool learns() const { return true; }
+  /// Whether what a step does depends on how many there are in all: then no shorter training is its
+  /// beginning.
+  virtual bool has_schedule() const { return false; }
 
   /// Batches of the steps from `first` on, until `last`, are made from here on, in the background.
   struct Steps {
     std::int64_t first = 0, last = 0;
     std::int64_t of_an_epoch = 1;
+    std::int64_t in_all = 0;  ///< of the whole training, whatever part of it is loaded
   };
   virtual void load(const Steps& steps) = 0;
   /// Waits for the next batch; false after the last. Throws what making it threw.

@@ -57,14 +57,32 @@ void Learner::take_step(const tasks::Work& work, const tasks::Work::Inputs& inpu
     if (widened || is_last) weights_.take_gradients();
   }
   if (widened) gradients_.average(gradients_of(weights_.weights()));
+  drop_gradients(work.frozen);
   const auto overflow = scaler_ ? scaler_->unscale(weights_.weights()) : torch::Tensor{};
   const auto norm = gradient_norm(weights_.weights());
   note(norm, overflow);
-  if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), norm, recipe_.clip_norm);
+  if (recipe_.clip_norm > 0) clip(norm);
   optimiser_->step(lr_, overflow);
   weights_.publish();
   if (average_) average_->follow(weights_.state());
+  if (work.after) work.after(weights_.state());
   finite_steps_ += (loss_sum_ * 0).eq_(0);  // once it is not finite it stays so
+}
+
+/// After all ranks have them: which gradients travel does not change from step to step.
+void Learner::drop_gradients(const std::set<std::string>& names) {
+  if (names.empty()) return;
+  for (const auto& [name, weight] : weights_.weights())
+    if (names.contains(name)) weight.mutable_grad() = torch::Tensor{};
+}
+
+void Learner::clip(const torch::Tensor& norm) {
+  switch (recipe_.clip_rule) {
+    case config::ClipRule::kGlobal:
+      return clip_gradients(weights_.weights(), norm, recipe_.clip_norm);
+    case config::ClipRule::kEachTensor:
+      return clip_each_gradient(weights_.weights(), recipe_.clip_norm);
+  }
 }
 
 void Learner::note(const torch::Tensor& norm, const torch::Tensor& overflow) {

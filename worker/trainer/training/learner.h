@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Learner {
   /// The same for a rank alone, all images at once.
   void step(const tasks::Work& work, double lr) { step(work, lr, {{.first = 0, .size = work.images}}); }
 
+  /// From the next step on; until it is said, by the recipe's weight_decay.
+  void decay_by(double weight_decay) { optimiser_->decay_by(weight_decay); }
+
   /// Gives every rank what the first one has.
   void agree(ranks::RankGroup& ranks);
 
@@ -71,6 +75,8 @@ class Learner {
   void take_step(const tasks::Work& work, const tasks::Work::Inputs& inputs, const Parts& parts);
   void add_gradients(const tasks::PartLoss& loss, const ranks::BatchShare::Part& part, bool for_all_ranks);
 
+  void drop_gradients(const std::set<std::string>& names);
+  void clip(const torch::Tensor& norm);
   void note(const torch::Tensor& norm, const torch::Tensor& overflow);
 
   const config::RecipeConfig& recipe_;

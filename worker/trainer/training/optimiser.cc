@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "models/weights/layers_of_parameters.h"
@@ -13,7 +14,7 @@
 namespace abl::training {
 
 AdamW::AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
-    : beta1_{recipe.beta1}, beta2_{recipe.beta2}, eps_{recipe.eps} {
+    : Optimiser{recipe.weight_decay}, beta1_{recipe.beta1}, beta2_{recipe.beta2}, eps_{recipe.eps} {
   for (auto& given : groups) {
     auto& group = groups_.emplace_back(Group{std::move(given), {}, {}, {}});
     for (const auto& parameter : group.parameters) {
@@ -49,8 +50,7 @@ void AdamW::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
     if (parameters.empty()) continue;
     at::_foreach_add_(steps, 1);
     at::_fused_adamw_(parameters, gradients, first, second, {}, steps, rate_of(group, lr), beta1_, beta2_,
-                      group.weight_decay, eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
-                      found);
+                      decay_of(group), eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found);
     if (found) at::_foreach_sub_(steps, std::vector<torch::Tensor>(steps.size(), *found));
   }
 }
@@ -86,10 +86,14 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
   for (const auto& [name, layer] : layers) last = std::max(last, layer);
   std::vector<ParameterGroup> groups(2 * static_cast<std::size_t>(last + 1));
   for (std::size_t at = 0; at < groups.size(); ++at) {
-    if (at % 2 == 0) groups[at].weight_decay = recipe.weight_decay;
+    groups[at].decays = at % 2 == 0;
     groups[at].lr_factor = std::pow(recipe.layer_decay, last - static_cast<int>(at / 2));
   }
+  std::set<std::string> still;
+  for (const auto& parameter : model.named_parameters())
+    if (!parameter.value().requires_grad()) still.insert(parameter.key());
   for (const auto& [name, weight] : weights) {
+    if (still.contains(name)) continue;
     const int layer = by_layer ? layers.at(name) : 0;
     auto& group = groups[2 * static_cast<std::size_t>(layer) + (decays(name) ? 0 : 1)];
     group.names.push_back(name);
@@ -139,8 +143,17 @@ void clip_gradients(const NamedTensors& weights, const torch::Tensor& norm, doub
                     (bound / (norm + 1e-6)).clamp_max(1.0));  // a tensor: nothing waits for the device
 }
 
+void clip_each_gradient(const NamedTensors& weights, double bound) {
+  const torch::NoGradGuard no_grad;
+  const auto gradients = gradients_of(weights);
+  if (gradients.empty()) return;
+  auto factors = at::_foreach_norm(gradients, 2);
+  for (auto& factor : factors) factor = (bound / (factor + 1e-6)).clamp_max(1.0);
+  at::_foreach_mul_(gradients, factors);
+}
+
 Sgd::Sgd(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
-    : momentum_{recipe.momentum}, nesterov_{recipe.nesterov} {
+    : Optimiser{recipe.weight_decay}, momentum_{recipe.momentum}, nesterov_{recipe.nesterov} {
   for (auto& given : groups) {
     auto& group = groups_.emplace_back(Group{std::move(given), {}});
     for (const auto& parameter : group.parameters) group.velocity.push_back(torch::zeros_like(parameter));
@@ -160,7 +173,7 @@ void Sgd::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
       gradient = torch::Tensor{};
     }
     if (parameters.empty()) continue;
-    if (group.weight_decay != 0) at::_foreach_add_(gradients, parameters, group.weight_decay);
+    if (const double decay = decay_of(group); decay != 0) at::_foreach_add_(gradients, parameters, decay);
     if (momentum_ == 0) velocity.clear();  // as the kernel wants it
     at::_fused_sgd_(parameters, gradients, velocity, /*weight_decay=*/0, momentum_, rate_of(group, lr),
                     /*dampening=*/0, nesterov_, /*maximize=*/false, /*is_first_step=*/false,

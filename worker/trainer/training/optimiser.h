@@ -27,21 +27,25 @@ inline std::vector<torch::Tensor> gradients_of(const NamedTensors& weights) {
 
 /// Parameters that share their weight decay and the factor of their learning rate.
 struct ParameterGroup {
-  double weight_decay = 0, lr_factor = 1;
+  bool decays = false;
+  double lr_factor = 1;
   std::vector<std::string> names;
   std::vector<torch::Tensor> parameters;
 };
 
 /// Two groups: what decays by the recipe, and the rest. Where the recipe's learning rate differs from layer
-/// to layer, so many of each (`models::layers_of_parameters`). `weights`: those of the model, or copies of
-/// them.
+/// to layer, so many of each (`models::layers_of_parameters`). What wants no gradient is in none. `weights`:
+/// those of the model, or copies of them.
 std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const NamedTensors& weights,
                                              const config::RecipeConfig& recipe);
 
 /// What turns gradients into other weights. Its state lies in tensors of the parameters' names.
 class Optimiser {
  public:
+  explicit Optimiser(double weight_decay) : weight_decay_{weight_decay} {}
   virtual ~Optimiser() = default;
+  /// From now on by so much.
+  void decay_by(double weight_decay) { weight_decay_ = weight_decay; }
   /// Applies the gradients that backward passes left, and clears them. A parameter without a gradient stays
   /// as it is. `lr`: as new_rate makes it. `overflow`: [], float32; where it is 1 all stays as it is;
   /// undefined: it never is. Both are read on the device.
@@ -50,6 +54,12 @@ class Optimiser {
   void step(double lr) { step(torch::full({}, lr, torch::kFloat64), {}); }
   /// All that a checkpoint needs, by name: "adamw.first.NAME", … They share memory.
   virtual std::map<std::string, torch::Tensor> state() const = 0;
+
+ protected:
+  double decay_of(const ParameterGroup& group) const { return group.decays ? weight_decay_ : 0; }
+
+ private:
+  double weight_decay_;
 };
 
 /// A learning rate, [], as fused optimisers want it: float32 on a GPU, float64 on the CPU.
@@ -66,6 +76,10 @@ torch::Tensor gradient_norm(const NamedTensors& weights);
 
 /// Scales all gradients, of this joint norm, so that it is at most `bound`.
 void clip_gradients(const NamedTensors& weights, const torch::Tensor& norm, double bound);
+
+/// Scales each gradient so that its own norm is at most `bound`.
+/// Source: facebookresearch/dino, utils.py, clip_gradients.
+void clip_each_gradient(const NamedTensors& weights, double bound);
 
 /// AdamW in one fused kernel call for each group.
 class AdamW final : public Optimiser {

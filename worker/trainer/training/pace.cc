@@ -42,7 +42,9 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
   };
   const auto begun = Clock::now();
   Pace pace{.steps = {}, .train_images = task_->data().train_images, .val_images = task_->data().val_images};
-  {
+  if (!task_->learns()) {
+    pace.steps = pace.halves = {0};
+  } else {
     device::DeviceQueue queue{device_};
     load_to(done_ + (std::int64_t{1} << 20));
     const auto take_steps = [&](double until, std::vector<double>& times, const auto& take) {

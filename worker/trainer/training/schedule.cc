@@ -57,4 +57,10 @@ double learning_rate(const config::RecipeConfig& recipe, std::int64_t done, std:
   return recipe.min_lr + (recipe.lr - recipe.min_lr) * left;
 }
 
+double weight_decay(const config::RecipeConfig& recipe, std::int64_t done, std::int64_t total_steps) {
+  if (recipe.weight_decay_end == recipe.weight_decay) return recipe.weight_decay;  // to the bit
+  const double share = static_cast<double>(done) / static_cast<double>(total_steps);
+  return recipe.weight_decay + (recipe.weight_decay_end - recipe.weight_decay) * rise(std::min(1.0, share));
+}
+
 }  // namespace abl::training

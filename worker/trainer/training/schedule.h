@@ -25,4 +25,8 @@ Length length_of(const config::RecipeConfig& recipe, std::int64_t train_images);
 ///   constant   lr
 double learning_rate(const config::RecipeConfig& recipe, std::int64_t done, std::int64_t total_steps);
 
+/// Weight decay of the same step: from the recipe's along half a cosine to its end. Source: DINO,
+/// section 3.1.
+double weight_decay(const config::RecipeConfig& recipe, std::int64_t done, std::int64_t total_steps);
+
 }  // namespace abl::training

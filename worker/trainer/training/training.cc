@@ -42,6 +42,12 @@ tasks::Teacher teacher_of(const TrainingOptions& options, torch::Device device) 
   return {.model = std::move(teacher), .sees = {}, .note = {}};
 }
 
+/// Of what learns; otherwise the one step that its evaluation belongs to.
+Length length_of_task(const tasks::Task& task, const config::RecipeConfig& recipe) {
+  if (!task.learns()) return {.steps_per_epoch = 1, .total_steps = 1, .eval_every = 1, .log_every = 1};
+  return length_of(recipe, task.data().train_images);
+}
+
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
@@ -68,14 +74,15 @@ Training::Training(TrainingOptions options, protocol::Events& events)
     weights_.merge(tasks::plugin_digests(trial.model));
   }
   const tasks::TaskData& data = task_->data();
-  length_ = length_of(trial.recipe, data.train_images);
+  length_ = length_of_task(*task_, trial.recipe);
   share_ = tasks::share_of(trial.recipe, data, ranks_);
 
   torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
   auto learning = task_->new_model();  // on the CPU first: the same start on every device
-  const auto started = options_.only_timed ? "" : start_from_weights(*learning, trial, options_.weights);
+  const auto started =
+      options_.only_timed ? "" : start_from_weights(task_->started(*learning), trial, options_.weights);
   learning->to(device_);
-  auto average = trial.recipe.ema > 0 ? task_->new_model() : nullptr;
+  auto average = trial.recipe.ema > 0 && task_->learns() ? task_->new_model() : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
                                        options_.ranks, new_graph());
@@ -119,7 +126,9 @@ std::unique_ptr<StepGraph> Training::new_graph() const {
   const char* why = !device_.is_cuda()                            ? "on a CPU"
                     : !ranks_.alone()                             ? "with several ranks"
                     : options_.trial.recipe.checkpoint_blocks > 0 ? "with recipe.checkpoint_blocks"
-                                                                  : nullptr;
+                    : options_.trial.recipe.weight_decay_end != options_.trial.recipe.weight_decay
+                        ? "with a weight decay that moves"
+                        : nullptr;
   if (!why) return make_step_graph(device_);
   events_.log(LogLevel::kInfo, std::string{"no CUDA graph "} + why + ": launching kernels one at a time");
   return nullptr;
@@ -134,6 +143,7 @@ std::vector<std::string> beginnings(const config::TrialConfig& trial) {
   std::vector<std::string> hashes;
   if (trial.recipe.schedule != config::Schedule::kConstant || trial.recipe.warmup != 0) return hashes;
   if (trial.recipe.patience > 0) return hashes;  // a shorter one evaluates at its end too
+  if (trial.recipe.weight_decay_end != trial.recipe.weight_decay) return hashes;
   config::TrialConfig shorter = trial;
   for (int epochs = 1; epochs < trial.recipe.epochs && epochs < kMostEpochs; ++epochs) {
     shorter.recipe.epochs = epochs;
@@ -164,8 +174,9 @@ void Training::expect_fits(const Checkpoint& checkpoint) const {
 void Training::resume(protocol::Events::Start& start) {
   Checkpoint checkpoint;
   try {
-    checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash,
-                                 beginnings(options_.trial));
+    checkpoint =
+        read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash,
+                        task_->has_schedule() ? std::vector<std::string>{} : beginnings(options_.trial));
     expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;
@@ -202,6 +213,7 @@ bool Training::next_batch() {
 void Training::step() {
   ranks::draw_on_device(ranks_, device_, options_.trial.seed, done_);
   const auto work = task_->work(learner_->model(), done_);
+  learner_->decay_by(weight_decay(options_.trial.recipe, done_, length_.total_steps));
   learner_->step(work, learning_rate(options_.trial.recipe, done_, length_.total_steps), share_.parts);
   ++done_;
   seen_ += work.images;
@@ -212,6 +224,17 @@ void Training::step() {
 void Training::take_step() {
   RECORD_USER_SCOPE("training step");
   step();
+}
+
+/// The next step; false after the last.
+bool Training::advance() {
+  if (!task_->learns()) return done_ < length_.total_steps && ++done_ > 0;
+  if (!next_batch()) return false;
+  profile_.begin_step();
+  take_step();
+  if (profile_.end_step()) say_profile();
+  if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
+  return true;
 }
 
 void Training::report() {
@@ -364,7 +387,9 @@ void Training::save_last() {
 
 /// The batches from here to a step.
 void Training::load_to(std::int64_t last) {
-  task_->load({.first = done_, .last = last, .of_an_epoch = length_.steps_per_epoch});
+  if (!task_->learns()) return;
+  task_->load(
+      {.first = done_, .last = last, .of_an_epoch = length_.steps_per_epoch, .in_all = length_.total_steps});
 }
 
 void Training::say_profile() {
@@ -399,11 +424,7 @@ bool Training::run(const std::atomic<bool>& stop) {
   profile_.expect(last - done_);
   load_to(last);
   while (!stopped && !has_waited_enough() && !ranks_.as_first(stop)) {
-    if (!next_batch()) break;
-    profile_.begin_step();
-    take_step();
-    if (profile_.end_step()) say_profile();
-    if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
+    if (!advance()) break;
     queue.step_given();
     reports_.say(done_ - queue.ahead());
     writer_.check();

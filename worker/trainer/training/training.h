@@ -94,6 +94,7 @@ class Training {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
   bool next_batch();
+  bool advance();
   std::unique_ptr<StepGraph> new_graph() const;
   void step();
   void take_step();

@@ -4,47 +4,22 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <tuple>
 #include <utility>
 
-#include "base/error.h"
-#include "config/data/data_sets.h"
 #include "models/backbones/model_options.h"
-#include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/tasks/classify/evaluation.h"
 #include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/tasks/opened_data.h"
 
 namespace abl::tasks {
-namespace {
-
-/// The images of a trial. What is wrong with the place in which they lie is this machine's fault.
-data::DataSet opened(const config::TrialConfig& trial, const TaskPlace& place) {
-  const auto* known = config::find_data_set(trial.data.name);
-  const bool is_drawn = known && known->embedded;
-  if (place.stands_in && place.data_root.empty() && !is_drawn)
-    return data::stand_in(trial.data, std::max(4096, trial.recipe.batch));
-  try {
-    return data::open_data(trial.data, place.data_root);
-  } catch (const Error& error) {
-    device::throw_as_data_fault(error);
-  } catch (const std::filesystem::filesystem_error& error) {
-    device::throw_as_data_fault(
-        system_error("data: cannot read " + error.path1().string(), error.code().value()));
-  }
-}
-
-}  // namespace
 
 Classification::Classification(const config::TrialConfig& trial, TaskPlace place)
     : trial_{trial},
       place_{std::move(place)},
       set_{opened(trial, place_)},
-      data_{.train_images = set_.train->size(),
-            .val_images = set_.val->size(),
-            .fingerprint = set_.fingerprint,
-            .passed_over = set_.passed_over},
+      data_{task_data(set_)},
       share_{share_of(trial.recipe, data_, *place_.ranks)},
       order_{std::make_unique<data::EpochOrder>(trial.seed, data_.train_images)},
       augmentation_{trial.recipe, trial.data},

@@ -16,7 +16,7 @@
 namespace abl::tasks {
 
 /// Images are recognised as one of the data's classes.
-class Classification final : public Task {
+class Classification : public Task {
  public:
   /// Opens the data. Throws: Error, as a fault of this machine where it is the place in which they lie.
   Classification(const config::TrialConfig& trial, TaskPlace place);
@@ -31,6 +31,10 @@ class Classification final : public Task {
   std::optional<std::map<std::string, double>> evaluate(
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) override;
+
+ protected:
+  const data::DataSet& set() const { return set_; }
+  const TaskPlace& place() const { return place_; }
 
  private:
   BatchPlan plan_of(std::int64_t step) const;
