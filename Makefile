@@ -25,8 +25,8 @@ build: setup  ## the programs, in build/bin
 demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a tree of images)
 	@BUILD=$(BUILD) deploy/demo.sh $(if $(DATA),--data "$(DATA)")
 
-dense-demo: build  ## train segmenters on drawn scenes: with attention over channels, and without (20 minutes on 2 cores)
-	@BUILD=$(BUILD) deploy/demo.sh --sweep sweeps/demo/segmentation.yaml
+dense-demo: build  ## train segmenters and detectors on drawn scenes, with attention and without (20 minutes each on 2 cores; TASK=detection: one of them)
+	@for task in $(or $(TASK),segmentation detection); do BUILD=$(BUILD) deploy/demo.sh --sweep sweeps/demo/$$task.yaml || exit; done
 
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)

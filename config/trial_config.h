@@ -192,7 +192,8 @@ struct TaskConfig {
   bool fixed_norm = true;    ///< rows of the last layer keep length 1
   int local_views = 8;       ///< of an image, beside two global ones of data.image_size
   int local_size = 96;       ///< side of a local view, pixels
-  double view_split = 0.4;   ///< global views are at least that part of an image, local ones at most
+  /// Least and largest part of an image that views are; derived, of dino: 0.4 to 1 and 0.05 to 0.4.
+  std::vector<double> global_area, local_area;
   double student_temperature = 0.1;
   double teacher_temperature = 0.04;
   double teacher_temperature_start = 0.04;  ///< of the first epoch

@@ -228,15 +228,17 @@ Sheet sheet_of(const Table& table, const TableOptions& options) {
       sheet.naming.push_back(sheet.columns.size());
     sheet.columns.push_back(column_at(table, names, place));
   }
+  sheet.rows.reserve(static_cast<std::size_t>(table.rows_size()));
   for (int index = 0; index < table.rows_size(); ++index) {
     const TableRow& row = table.rows(index);
     Sheet::Row line{.cells = names.cells(index),
                     .baseline = views::is_baseline(table, row),
                     .group = options.flat ? "" : row.group()};
-    line.best.resize(line.cells.size());
-    line.second.resize(line.cells.size());
-    line.signs.resize(line.cells.size());
-    line.marks.resize(line.cells.size());
+    const auto extend = [named = line.cells.size(), all = sheet.columns.size()](auto& of_cells) {
+      of_cells.reserve(all);
+      of_cells.resize(named);
+    };
+    extend(line.cells), extend(line.best), extend(line.second), extend(line.signs), extend(line.marks);
     for (const SheetPlace& place : places) {
       const Cell& cell = place.of_all ? first_with_seeds(table, row) : row.cells(place.column);
       const bool value = place.shows == Shown::kValue, paper = place.shows == Shown::kPaper;

@@ -7,6 +7,7 @@ void note_unfilled(Database& db, TrialId trial) {
   db.prepared(R"sql(
       UPDATE sweep_trial SET unfilled = (
         SELECT COUNT(*) FROM sweep_column c
+        JOIN sweep_row r ON r.sweep_id = c.sweep_id AND r.position = sweep_trial.row AND r.other_sweep = ''
         WHERE c.sweep_id = sweep_trial.sweep_id AND c.kind = 'metric'
           AND c.source NOT GLOB 'probe:*'
           AND EXISTS (SELECT 1 FROM trial WHERE id = :trial AND state = 'completed')

@@ -378,6 +378,8 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
     if (scale) {
       scale->check(problems);
       spec.table.scale = scale->name();
+      for (Column& column : spec.table.columns)  // how the paper prints the counts of its sizes
+        if (column.kind == Column::Kind::kCount) column.digits.reset(), column.cut = false;
       const auto notes = scale->notes(made_equal);
       spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
     }

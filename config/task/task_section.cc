@@ -19,6 +19,10 @@ constexpr int kMostLabels = 255;  // of pixels: a byte each, of which 255 is non
 bool segments_not(const TaskConfig& task) { return task.kind != TaskKind::kSegment; }
 bool detects_not(const TaskConfig& task) { return task.kind != TaskKind::kDetect; }
 bool distils_itself_not(const TaskConfig& task) { return task.kind != TaskKind::kDino; }
+bool has_no_local_views(const TaskConfig& task) { return distils_itself_not(task) || task.local_views == 0; }
+Json areas_of(const TaskConfig& task, double least, double largest) {
+  return distils_itself_not(task) ? Json(std::vector<double>{}) : Json({least, largest});
+}
 bool is_no_linear_probe(const TaskConfig& task) { return task.kind != TaskKind::kProbeLinear; }
 /// Of pictures with annotations, by maps of a backbone.
 bool is_dense(const TaskConfig& task) { return !segments_not(task) || !detects_not(task); }
@@ -159,16 +163,24 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .member = &T::local_size,
        .sentence = "Side of a small view, in pixels.",
        .range = {1, 4096},
-       .inert = [](const T& task) { return distils_itself_not(task) || task.local_views == 0; },
+       .inert = has_no_local_views,
        .inert_when = "kind is not dino, or local_views is 0"},
-      {.name = "view_split",
-       .member = &T::view_split,
-       .sentence =
-           "The large views are at least that part of an image, the small ones at most, and at least a "
-           "twentieth.",
-       .range = {0.05, 1},
+      {.name = "global_area",
+       .member = &T::global_area,
+       .sentence = "Least and largest part of an image that a large view is.",
+       .range = {0, 1, true},
+       .derived = [](const T& task) { return areas_of(task, 0.4, 1); },
+       .derived_text = "`[0.4, 1]`",
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
+      {.name = "local_area",
+       .member = &T::local_area,
+       .sentence = "Least and largest part of an image that a small view is.",
+       .range = {0, 1, true},
+       .derived = [](const T& task) { return areas_of(task, 0.05, 0.4); },
+       .derived_text = "`[0.05, 0.4]`",
+       .inert = has_no_local_views,
+       .inert_when = "kind is not dino, or local_views is 0"},
       {.name = "student_temperature",
        .member = &T::student_temperature,
        .sentence = "What the student's outputs are divided by.",
@@ -269,9 +281,10 @@ std::string unfit(const DataSet& set, TaskKind kind) {
 
 Json counted_task(const TaskConfig& task) {
   Json counted = canonical_section(task_fields(), task);
-  for (const char* key : {"inference", "dropout", "fixed_norm", "view_split", "student_temperature",
-                          "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs",
-                          "centre_momentum", "teacher_momentum", "frozen_epochs", "bank"})
+  for (const char* key :
+       {"inference", "dropout", "fixed_norm", "global_area", "local_area", "student_temperature",
+        "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs", "centre_momentum",
+        "teacher_momentum", "frozen_epochs", "bank"})
     counted.erase(key);
   return counted;
 }
@@ -365,6 +378,12 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
   if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
+  if (task.kind == TaskKind::kDino)
+    for (const auto& [key, area] :
+         {std::pair{"task.global_area", &task.global_area}, {"task.local_area", &task.local_area}})
+      if (!area->empty() && (area->size() != 2 || area->front() > area->back()))
+        refuse(key,
+               fmt::format("[{}]; expected two numbers, the least and the largest", fmt::join(*area, ", ")));
   const int most = family.name == "vit" ? model.depth : 1;
   if (task.blocks > most)
     refuse("task.blocks", most == 1

@@ -264,6 +264,9 @@ TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
           "recipe.use: dino-linear is for task: {kind: probe-linear}; this one is of kind probe-knn"));
   EXPECT_THAT(describing_with("dino", "/task/local_size", 20),
               ElementsAre("task.local_size: 20 pixels; expected a multiple of the patch of 8"));
+  EXPECT_THAT(
+      describing_with("dino", "/task", {{"kind", "dino"}, {"local_size", 16}, {"global_area", {1, 0.5}}}),
+      ElementsAre("task.global_area: [1, 0.5]; expected two numbers, the least and the largest"));
   EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),
               ElementsAre("task.blocks: 4: the class token of xcit is behind all blocks; expected 1"));
   EXPECT_THAT(describing_with("probe-linear", "/task/patch_mean", true),

@@ -149,6 +149,17 @@ TEST_F(SweepStoreTest, RetryQueuesFailedAndCancelledTrialsOfARowOrOfAll) {
   EXPECT_THAT(error_of([&] { sweeps.retry(1, "d", now, as_due); }).second, HasSubstr("no row 'd'"));
 }
 
+TEST_F(SweepStoreTest, ARowThatIsHereForItsWeightsLacksNoMetric) {
+  auto text = sweep_of("s", 2, 1);
+  text.sweep.rows[1].other_sweep = "pretrained.yaml";
+  submit(text);
+  complete(1, 80);
+  complete(2, 70, "val/knn20");
+  EXPECT_EQ(counts("s").completed, 2u);
+  EXPECT_EQ(counts("s").unfilled, 0u);
+  EXPECT_FALSE(sweeps.claims(1)[1].unfilled);
+}
+
 TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHaveItFilled) {
   auto first = sweep_of("first", 2, 1), other = sweep_of("other", 2, 1);
   other.sweep.columns[0].source = "val/loss";

@@ -274,7 +274,8 @@ TEST(DinoTask, HalfOfABatchIsForMeasurements) {
 
 TEST(DinoTask, ItsOptionsAreThoseOfTheTrial) {
   auto trial = dino_trial("vit", {{"flip", 0.25}});
-  trial.task.view_split = 0.3, trial.task.frozen_epochs = 3, trial.task.fixed_norm = false;
+  trial.task.global_area = {0.3, 0.9}, trial.task.local_area = {0.1, 0.2}, trial.task.frozen_epochs = 3,
+  trial.task.fixed_norm = false;
   trial.task.teacher_temperature = 0.07, trial.task.teacher_temperature_epochs = 5, trial.task.bank = 30;
   trial.task.student_temperature = 0.2, trial.task.centre_momentum = 0.8;
   const auto options = tasks::dino_options(trial);
@@ -286,9 +287,9 @@ TEST(DinoTask, ItsOptionsAreThoseOfTheTrial) {
   EXPECT_EQ(options.views.local_size, 16);
   EXPECT_EQ(options.views.locals, 2);
   EXPECT_EQ(options.views.global.area_low, 0.3);
-  EXPECT_EQ(options.views.global.area_high, 1);
-  EXPECT_EQ(options.views.local.area_low, 0.05);
-  EXPECT_EQ(options.views.local.area_high, 0.3);
+  EXPECT_EQ(options.views.global.area_high, 0.9);
+  EXPECT_EQ(options.views.local.area_low, 0.1);
+  EXPECT_EQ(options.views.local.area_high, 0.2);
   EXPECT_EQ(options.views.flip, 0.25);
   EXPECT_EQ(options.student_temperature, 0.2);
   EXPECT_EQ(options.teacher_temperature, 0.07);
@@ -301,10 +302,11 @@ TEST(DinoTask, ItsOptionsAreThoseOfTheTrial) {
 }
 
 TEST(DinoTask, ByDefaultItIsTheReleases) {
-  auto trial = dino_trial("vit");
-  trial.task = {.kind = config::TaskKind::kDino, .width = 2048, .bank = 10'000};
-  trial.data.image_size = 224, trial.recipe.flip = 0.5;
-  const auto options = tasks::dino_options(trial);
+  const auto released = config::read_trial_or_throw({{"model", {{"preset", "vit_small_patch16_224"}}},
+                                                     {"data", {{"name", "imagenet-1k"}}},
+                                                     {"task", {{"kind", "dino"}}},
+                                                     {"recipe", {{"use", "xcit-dino"}}}});
+  const auto options = tasks::dino_options(released);
   const tasks::DinoOptions release;
   EXPECT_EQ(options.head.prototypes, release.head.prototypes);
   EXPECT_EQ(options.head.hidden, release.head.hidden);

@@ -7,8 +7,7 @@
 #include "worker/trainer/tasks/detect/detection.h"
 #include "worker/trainer/tasks/dino/self_distillation.h"
 #include "worker/trainer/tasks/model_factory.h"
-#include "worker/trainer/tasks/probe/linear_probe.h"
-#include "worker/trainer/tasks/probe/neighbour_probe.h"
+#include "worker/trainer/tasks/probe/probes.h"
 #include "worker/trainer/tasks/segment/segmentation.h"
 
 namespace abl::tasks {

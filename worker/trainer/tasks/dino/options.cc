@@ -18,7 +18,9 @@ DinoOptions dino_options(const config::TrialConfig& trial) {
   auto& views = options.views;
   views.global_size = trial.data.image_size, views.local_size = task.local_size;
   views.locals = task.local_views;
-  views.global.area_low = views.local.area_high = task.view_split;
+  views.global.area_low = task.global_area.at(0), views.global.area_high = task.global_area.at(1);
+  if (task.local_views > 0)
+    views.local.area_low = task.local_area.at(0), views.local.area_high = task.local_area.at(1);
   views.flip = trial.recipe.flip;
   options.student_temperature = task.student_temperature;
   options.teacher_temperature = task.teacher_temperature;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/tasks/probe/linear_probe.h"
+#include "worker/trainer/tasks/probe/probes.h"
 
 #include <torch/utils.h>
 
