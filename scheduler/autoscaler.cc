@@ -14,6 +14,7 @@
 #include "launchers/kubernetes.h"
 #include "launchers/slurm.h"
 #include "launchers/ssh.h"
+#include "protocol/embedded_data.h"
 #include "scheduler/placement.h"
 #include "views/convert.h"
 
@@ -43,7 +44,7 @@ WorkerState worker_of(const launchers::QueueConfig& queue) {
                      .takes_sources = true};
   worker.labels["queue"] = queue.name;
   for (const auto& [name, place] : queue.data) worker.data.names.insert(name);
-  for (const char* drawn : {"shapes", "tinted-shapes", "negative-shapes"}) worker.data.names.insert(drawn);
+  worker.data.names.insert(protocol::kEmbeddedData.begin(), protocol::kEmbeddedData.end());
   for (const auto& [name, place] : queue.weights) worker.weights.names.insert(name);
   for (int i = 0; i < queue.slots; ++i)
     worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = queue.gpus > 0});

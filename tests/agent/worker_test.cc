@@ -78,7 +78,7 @@ TEST_F(WorkerTest, HelloCarriesTheTrainersResultVersionTheDataAndTheWeights) {
   EXPECT_EQ(hello.name(), "w");
   EXPECT_EQ(hello.result_version(), 4U);
   EXPECT_FALSE(hello.allows_commands());
-  EXPECT_THAT(hello.data(), ElementsAre("cifar10", "negative-shapes", "shapes", "tinted-shapes"));
+  EXPECT_THAT(hello.data(), ElementsAre("cifar10", "negative-shapes", "scenes", "shapes", "tinted-shapes"));
   EXPECT_THAT(hello.weights(), ElementsAre("regnet"));
 }
 
@@ -218,13 +218,13 @@ TEST_F(WorkerTest, DataOfNoKnownFormatAreRefusedUnlessCommandsMayReadThem) {
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "home"));
   const ChildProcess worker{{.argv = argv({"--allow-commands", "--data", "photos=" + photos.string()})}};
-  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "shapes", "tinted-shapes"));
+  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
 }
 
 TEST_F(WorkerTest, AnEmptyFolderMayBeMountedLater) {
   std::filesystem::create_directory(folder.path() / "empty");
   const ChildProcess worker{{.argv = argv({"--data", "photos=" + (folder.path() / "empty").string()})}};
-  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "shapes", "tinted-shapes"));
+  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
 }
 
 TEST_F(WorkerTest, ARefusedStartLeavesNothing) {

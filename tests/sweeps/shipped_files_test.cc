@@ -12,6 +12,8 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "config/data/data_sets.h"
+#include "protocol/embedded_data.h"
 #include "sweeps/sweep_spec.h"
 #include "tests/sweeps/shipped.h"
 
@@ -250,6 +252,14 @@ TEST(ManifoldKeyTablesTest, AreTheModelsOfThePaper) {
               testing::HasSubstr(R"("key":{"broadcasting":"none","charts":4,"method":"vanillak"})"));
   EXPECT_THAT(four_charts, testing::HasSubstr(R"("batch":128)"));
   EXPECT_THAT(four_charts, testing::HasSubstr(R"("epochs":300)"));
+}
+
+TEST(DemoSweepTest, EveryWorkerHasWhatIsDrawn) {
+  std::set<std::string_view> drawn;
+  for (const auto& set : config::data_sets())
+    if (set.embedded) drawn.insert(set.name);
+  EXPECT_EQ(drawn,
+            (std::set<std::string_view>{protocol::kEmbeddedData.begin(), protocol::kEmbeddedData.end()}));
 }
 
 TEST(DemoSweepTest, HasTheOriginalAsBaselineAndSixRowsOfTable1) {

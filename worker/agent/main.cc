@@ -29,6 +29,7 @@
 #include "base/plugin_library.h"
 #include "base/utf8.h"
 #include "protocol/command_line.h"
+#include "protocol/embedded_data.h"
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/confinement.h"
@@ -285,8 +286,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   if (options.result_version == 0)
     options.runs.trainer.clear();
   else
-    for (const char* drawn : {"shapes", "tinted-shapes", "negative-shapes"})  // the trainer draws them itself
-      options.runs.data.emplace(drawn, fs::path{});
+    for (const auto drawn : protocol::kEmbeddedData) options.runs.data.emplace(drawn, fs::path{});
   check_data(options);
   return options;
 }
