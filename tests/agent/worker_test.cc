@@ -218,13 +218,15 @@ TEST_F(WorkerTest, DataOfNoKnownFormatAreRefusedUnlessCommandsMayReadThem) {
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "home"));
   const ChildProcess worker{{.argv = argv({"--allow-commands", "--data", "photos=" + photos.string()})}};
-  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
+  EXPECT_THAT(scheduler.hello().data(),
+              ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
 }
 
 TEST_F(WorkerTest, AnEmptyFolderMayBeMountedLater) {
   std::filesystem::create_directory(folder.path() / "empty");
   const ChildProcess worker{{.argv = argv({"--data", "photos=" + (folder.path() / "empty").string()})}};
-  EXPECT_THAT(scheduler.hello().data(), ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
+  EXPECT_THAT(scheduler.hello().data(),
+              ElementsAre("negative-shapes", "photos", "scenes", "shapes", "tinted-shapes"));
 }
 
 TEST_F(WorkerTest, ARefusedStartLeavesNothing) {
