@@ -31,8 +31,7 @@ std::vector<std::string_view> not_of_self_distillation() {
 }  // namespace
 
 bool Task::heeds(std::string_view recipe_key) const {
-  if (!only_recipe_keys.empty())
-    return std::ranges::find(only_recipe_keys, recipe_key) != only_recipe_keys.end();
+  if (learns_nothing()) return std::ranges::find(only_recipe_keys, recipe_key) != only_recipe_keys.end();
   return std::ranges::find(no_recipe_keys, recipe_key) == no_recipe_keys.end();
 }
 

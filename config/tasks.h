@@ -15,10 +15,13 @@ struct Task {
   std::string_view sentence;
   std::string_view unit;                  ///< what is judged, in words: "images"
   std::vector<std::string_view> metrics;  ///< of an evaluation, behind the split's name; the first judges
-  /// Keys of `recipe` that say nothing of it, or, where there are some, the only ones that do.
-  std::vector<std::string_view> no_recipe_keys{}, only_recipe_keys{};
+  /// Keys of `recipe` that say nothing of it, and must be left as they are by default.
+  std::vector<std::string_view> no_recipe_keys{};
+  /// Of one that learns nothing, the only ones that say anything: others have no effect.
+  std::vector<std::string_view> only_recipe_keys{};
 
-  /// Whether a key of `recipe` says anything of it. Others must be left as they are by default.
+  bool learns_nothing() const { return !only_recipe_keys.empty(); }
+  /// Whether a key of `recipe` says anything of it.
   bool heeds(std::string_view recipe_key) const;
 };
 

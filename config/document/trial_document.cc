@@ -213,6 +213,9 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const TaskConfi
     expect_required(required, recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
   }
   reset_inert(recipe_fields(), recipe);
+  if (const Task& known = task_of(task.kind); known.learns_nothing())
+    for (const auto& field : recipe_fields())
+      if (!known.heeds(field.name)) field.set(recipe, field.get(RecipeConfig{}));
   const auto demand = [&](bool missing, const char* key, const char* message) {
     if (missing && !is_misspelt(key, problems)) problems.push_back({key, message, {}});
   };

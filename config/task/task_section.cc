@@ -309,6 +309,7 @@ void check_data(const TrialConfig& trial, std::vector<Problem>& problems) {
 /// Keys that say nothing of this task are refused, for a table would show them as if they did.
 void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
   const Task& task = task_of(trial.task.kind);
+  if (task.learns_nothing()) return;
   const Recipe* recipe = find_recipe(trial.recipe.use);
   if (recipe && recipe->task.value_or(task.kind) != task.kind) {
     problems.push_back({"recipe.use",
