@@ -119,7 +119,9 @@ bool accept_list(const Accepted& accepted, const std::string& path, Json& value,
 }  // namespace
 
 std::string Range::text() const {
-  if (without_low) return fmt::format("above {}", canonical_number(low));
+  if (without_low)
+    return fmt::format("above {}{}", canonical_number(low),
+                       std::isinf(high) ? "" : fmt::format(", at most {}", canonical_number(high)));
   if (std::isinf(high)) return fmt::format("at least {}", canonical_number(low));
   return fmt::format("{} to {}", canonical_number(low), canonical_number(high));
 }

@@ -133,7 +133,41 @@ constexpr std::array kCountModes{
     Quantity{"memory.image.fp16", Unit::kBillion},
 };
 
+/// What an evaluation of each kind of task measures, as `config::tasks` has it.
+struct Judged {
+  std::string_view kind;
+  std::vector<std::string_view> values;
+  bool recognises = false;  ///< so that steps say how many of their images were recognised
+};
+const std::vector<Judged>& judged() {
+  using namespace metric;
+  static const std::vector<Judged> kJudged{
+      {"classify", {kTop1, kTop5, kLoss}, true},
+      {"segment", {kMeanIntersection, kMeanAccuracy, kPixelAccuracy, kLoss}},
+      {"detect",
+       {kBoxAp, kBoxAp50, kBoxAp75, kBoxApSmall, kBoxApMedium, kBoxApLarge, kMaskAp, kMaskAp50, kMaskAp75,
+        kMaskApSmall, kMaskApMedium, kMaskApLarge}},
+      {"dino", {kKnn20, kKnn10, kFeatureStd}},
+      {"probe-linear", {kTop1, kTop5, kLoss, kKnn20, kKnn10, kFeatureStd}, true},
+      {"probe-knn", {kKnn20, kKnn10, kFeatureStd}},
+  };
+  return kJudged;
+}
+
 }  // namespace
+
+std::vector<std::string> never_reported(std::string_view task_kind) {
+  const auto own = std::ranges::find(judged(), task_kind.empty() ? "classify" : task_kind, &Judged::kind);
+  std::vector<std::string> never;
+  if (own == judged().end()) return never;
+  if (!own->recognises) never.emplace_back(metric::kTrainTop1);
+  for (const Judged& other : judged())
+    for (const std::string_view value : other.values)
+      if (!is_one_of(value, own->values))
+        for (const char* evaluated : {metric::kVal, metric::kAverage})
+          never.push_back(metric::of(evaluated, value));
+  return never;
+}
 
 Better better_by_name(std::string_view metric) {
   for (const auto table : {trainer_metrics(), count_modes()})

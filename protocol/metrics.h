@@ -122,6 +122,9 @@ std::optional<Unit> unit_by_name(std::string_view metric);
 
 /// The metrics that the trainer emits.
 std::span<const Quantity> trainer_metrics();
+/// Those of them that no training of a task of that kind reports: what evaluations of others measure. Kinds
+/// by their names in a trial's document; none: classification.
+std::vector<std::string> never_reported(std::string_view task_kind);
 /// What can be counted without training.
 std::span<const Quantity> count_modes();
 

@@ -32,7 +32,8 @@ std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const 
       JOIN metric_summary ms ON ms.run_id = t.run_id JOIN metric m ON m.id = ms.metric_id
       WHERE st.sweep_id = :sweep AND st.row = :row
         AND NOT EXISTS (SELECT 1 FROM metric_summary own JOIN metric o ON o.id = own.metric_id
-                        WHERE own.run_id = t.run_id AND o.name = :name) ORDER BY m.name)sql")
+                        WHERE own.run_id = t.run_id AND o.name = :name)
+      ORDER BY m.name NOT GLOB 'val*', m.name)sql")
                          .bind(":sweep", sweep)
                          .bind(":row", static_cast<std::int64_t>(row))
                          .bind(":name", column.source)

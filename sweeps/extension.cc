@@ -12,6 +12,7 @@
 
 #include "config/document/trial_document.h"
 #include "config/json.h"
+#include "config/task/task_section.h"
 #include "sweeps/problems.h"
 
 namespace abl::sweeps {
@@ -85,8 +86,7 @@ bool goes_on(json here, json stored) {
   if (longer != here) return false;
   try {
     here["seed"] = 0;
-    const config::RecipeConfig recipe = config::read_trial_or_throw(here).recipe;
-    return recipe.schedule == config::Schedule::kConstant && recipe.warmup == 0;
+    return config::begins_longer_ones(config::read_trial_or_throw(here));
   } catch (const Error&) {  // no document of the trainer
     return false;
   }

@@ -14,6 +14,7 @@
 #include "config/model/model_section.h"
 #include "config/recipe/most_ranks.h"
 #include "config/tasks.h"
+#include "protocol/metrics.h"
 #include "sweeps/attributes.h"
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"
@@ -291,6 +292,36 @@ void add_rows_of_others(const std::vector<Row>& others, SweepSpec& spec, Problem
 }
 
 /// Probes look into classifiers.
+/// Of the task that a row is of; empty: a command's, of which nothing is known, or not trained.
+std::optional<std::string> task_kind_of(const Row& row) {
+  if (row.config.empty() || row.not_trained || !row.sweep.empty()) return std::nullopt;
+  return nlohmann::json::parse(row.config)
+      .value(nlohmann::json::json_pointer{"/task/kind"}, std::string{"classify"});
+}
+
+/// A column of what no row's task reports would stay empty, whatever is trained.
+void check_reported(const SweepSpec& spec, const Node& table, Problems& problems) {
+  const Node* columns = table.find("columns");
+  for (std::size_t i = 0; columns && i < columns->items.size() && i < spec.table.columns.size(); ++i) {
+    const Column& column = spec.table.columns[i];
+    const Node* metric = columns->items[i].find("metric");
+    if (!metric || column.kind != Column::Kind::kMetric) continue;
+    std::optional<std::string> without;
+    const bool is_reported = std::ranges::any_of(spec.rows, [&](const Row& row) {
+      const auto kind = task_kind_of(row);
+      if (!kind || kind == without) return false;
+      const auto never = protocol::never_reported(*kind);
+      if (std::ranges::find(never, column.source) == never.end()) return true;
+      without = kind;
+      return false;
+    });
+    if (is_reported || !without) continue;
+    problems.add(metric->place, fmt::format("table.columns.{}.metric", column.name),
+                 fmt::format("no row reports '{}': a task of kind {} has val/{}", column.source, *without,
+                             fmt::join(config::task_named(*without).metrics, ", val/")));
+  }
+}
+
 void check_probed(const SweepSpec& spec, const Node& probes, Problems& problems) {
   if (spec.probes.empty() || spec.command) return;
   for (const Row& row : spec.rows) {
@@ -300,9 +331,7 @@ void check_probed(const SweepSpec& spec, const Node& probes, Problems& problems)
     if (kind.empty()) continue;
     problems.add(
         probes.place, "probes",
-        fmt::format("row {} is of a task of kind {}, and probes look into classifiers; its predictions are "
-                    "kept without being asked for",
-                    row.id, kind));
+        fmt::format("row {} is of a task of kind {}, and probes look into classifiers", row.id, kind));
     return;
   }
 }
@@ -396,6 +425,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   if (const Node* pivot = table ? table->find("pivot") : nullptr)
     check_pivot(spec.table, spec.rows, *pivot, problems);
   if (table) check_table(spec.table, spec.rows, *table, problems);
+  if (table && !spec.command) check_reported(spec, *table, problems);
   if (spec.seeds_rule && !spec.rows.empty()) check_seed_rule(*spec.seeds_rule, *seeds, spec, problems);
   add_rows_of_others(others.rows(), spec, problems);
   if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);

@@ -8,6 +8,7 @@
 #include "config/data/data_sets.h"
 #include "config/json.h"
 #include "config/model/family.h"
+#include "config/tasks.h"
 
 namespace abl::config {
 namespace {
@@ -33,7 +34,7 @@ std::vector<Problem> doubts_of(const TrialConfig& trial) {
                                   recipe.batch, images),
                       {}});
   const auto steps = static_cast<double>(std::max<std::int64_t>(1, images / recipe.batch));
-  if (recipe.epochs * steps < 1)
+  if (recipe.epochs * steps < 1 && !task_of(trial.task.kind).learns_nothing())
     doubts.push_back(
         {"recipe.epochs",
          fmt::format("{} epochs of {} images in batches of {} are less than a step: one is trained",

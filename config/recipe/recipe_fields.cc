@@ -153,9 +153,9 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .derived_text = "weight_decay"},
       {.name = "decay",
        .member = choice<&R::decay>(),
-       .sentence =
-           "What decays: matrices (no norms, biases, scales, class tokens, tables of positions), the same "
-           "without the codes of F-SNE, or all.",
+       .sentence = "What decays: matrices (no norms, biases, scales, class tokens, tables of positions; in "
+                   "task.kind: "
+                   "dino the latter two do, as in its release), the same without the codes of F-SNE, or all.",
        .inert = [](const R& r) { return r.weight_decay == 0 && r.weight_decay_end == 0; },
        .inert_when = "weight_decay is 0 from start to end"},
       {.name = "beta1",

@@ -271,6 +271,13 @@ bool describes_images(const TaskConfig& task) {
          task.kind == TaskKind::kProbeKnn;
 }
 
+bool begins_longer_ones(const TrialConfig& trial) {
+  const auto& recipe = trial.recipe;
+  return trial.task.kind != TaskKind::kDino &&  // whose teacher follows by the share of all steps
+         recipe.schedule == Schedule::kConstant && recipe.warmup == 0 &&
+         recipe.weight_decay_end == recipe.weight_decay;
+}
+
 std::string unfit(const DataSet& set, TaskKind kind) {
   if (classes_of(set, kind) > 0) return {};
   std::vector<std::string> fit;
@@ -281,10 +288,9 @@ std::string unfit(const DataSet& set, TaskKind kind) {
 
 Json counted_task(const TaskConfig& task) {
   Json counted = canonical_section(task_fields(), task);
-  for (const char* key :
-       {"inference", "dropout", "fixed_norm", "global_area", "local_area", "student_temperature",
-        "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs", "centre_momentum",
-        "teacher_momentum", "frozen_epochs", "bank"})
+  for (const char* key : {"inference", "dropout", "global_area", "local_area", "student_temperature",
+                          "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs",
+                          "centre_momentum", "teacher_momentum", "frozen_epochs", "bank"})
     counted.erase(key);
   return counted;
 }
@@ -356,8 +362,8 @@ void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
   const auto metric = trial.recipe.patience_metric.substr(trial.recipe.patience_metric.find('/') + 1);
   if (std::ranges::find(task.metrics, metric) == task.metrics.end())
     problems.push_back({"recipe.patience_metric",
-                        fmt::format("{}: a task of kind {} has {}", trial.recipe.patience_metric,
-                                    name_of(task.kind), fmt::join(task.metrics, ", ")),
+                        fmt::format("{}: a task of kind {} has val/{}", trial.recipe.patience_metric,
+                                    name_of(task.kind), fmt::join(task.metrics, ", val/")),
                         {}});
 }
 
@@ -376,6 +382,12 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
                                        name_of(task.kind), any_of(fit)));
     return;
   }
+  if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size != data.image_size &&
+      !model.plugin.name.empty())
+    refuse("task.local_views",
+           fmt::format("{} views of another size than {} pixels, which an attention of a plugin "
+                       "does not know; expected 0",
+                       task.local_views, data.image_size));
   if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));

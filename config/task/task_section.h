@@ -31,6 +31,10 @@ std::string unfit(const DataSet& set, TaskKind kind);
 /// What of the task counts depend on: that of its keys which shape the network.
 Json counted_task(const TaskConfig& task);
 
+/// Whether a completed training is, to the bit, the beginning of one that differs in its epochs alone: what a
+/// step does depends on nothing that comes after it.
+bool begins_longer_ones(const TrialConfig& trial);
+
 /// What does not fit together in a task and the model, data and recipe around it.
 void check_task(const TrialConfig& trial, std::vector<Problem>& problems);
 

@@ -88,13 +88,15 @@ StepMemory predict_step_memory(const Network& network, const StepOptions& option
   const auto model = network.build(torch::kMeta);
   model->train();
   const bool lowered = options.precision == Precision::kBFloat16;
-  std::vector<torch::Tensor> exact, optimiser, widened;  // of what learns
+  std::vector<torch::Tensor> exact, optimiser, widened;
   for (const auto& parameter : model->parameters())
-    if (parameter.requires_grad()) exact.push_back(lowered ? parameter.detach().clone() : parameter);
+    exact.push_back(lowered ? parameter.detach().clone().requires_grad_(parameter.requires_grad())
+                            : parameter);
   if (lowered) lower_weights(*model, torch::kBFloat16);
   step.parameters = memory.held();
 
   for (const auto& weight : exact) {
+    if (!weight.requires_grad()) continue;
     step.gradients += static_cast<std::int64_t>(weight.nbytes());
     for (int state = 0; state < options.optimiser_states; ++state)
       optimiser.push_back(torch::empty_like(weight));

@@ -8,7 +8,7 @@
 
 namespace abl::models {
 
-/// By default as the release trains ViT-S and XCiT.
+/// By default the release's arguments.
 struct DinoHeadOptions {
   std::int64_t prototypes = 65536;  ///< outputs: what views are told apart by
   std::int64_t hidden = 2048, bottleneck = 256;

@@ -129,7 +129,7 @@ TEST(TaskSection, WhatSaysNothingOfATaskIsRefused) {
   changed["recipe"]["patience"] = 3;
   EXPECT_THAT(problems_of(changed),
               ElementsAre("recipe.patience_metric: val/top1: a task of kind segment has "
-                          "miou, macc, aacc, loss"));
+                          "val/miou, val/macc, val/aacc, val/loss"));
   changed["recipe"]["patience_metric"] = "val/miou";
   EXPECT_THAT(problems_of(changed), IsEmpty());
 }

@@ -50,7 +50,7 @@ def main():
         fleet.start_scheduler()
         fleet.start_worker("one", "--slots", 2, "--threads", 1)
         say("submits a row of each task")
-        fleet.ablate("submit", file, "--watch", check=False)
+        fleet.ablate("submit", file, "--watch")
         table = json.loads(fleet.ablate("table", "tasks", "--json").stdout)
         names = [column["name"] for column in table["columns"]]
         filled = {row["id"]: {name for name, cell in zip(names, row["cells"]) if "mean" in cell} - {"params", "data"} for row in table["rows"]}

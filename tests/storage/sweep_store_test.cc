@@ -160,6 +160,15 @@ TEST_F(SweepStoreTest, ARowThatIsHereForItsWeightsLacksNoMetric) {
   EXPECT_FALSE(sweeps.claims(1)[1].unfilled);
 }
 
+TEST_F(SweepStoreTest, WhatNoTrainingOfItsTaskReportsIsNotMissing) {
+  auto text = sweep_of("s", 2, 1);
+  text.trials[1].config = R"({"recipe":{},"task":{"kind":"dino"}})";
+  submit(text);
+  complete(1, 80);
+  complete(2, 70, "val/knn20");
+  EXPECT_EQ(counts("s").unfilled, 0u) << "no val/top1 of self-distillation";
+}
+
 TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHaveItFilled) {
   auto first = sweep_of("first", 2, 1), other = sweep_of("other", 2, 1);
   other.sweep.columns[0].source = "val/loss";

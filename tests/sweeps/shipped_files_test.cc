@@ -13,7 +13,9 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "config/data/data_sets.h"
+#include "config/tasks.h"
 #include "protocol/embedded_data.h"
+#include "protocol/metrics.h"
 #include "sweeps/sweep_spec.h"
 #include "tests/sweeps/shipped.h"
 
@@ -260,6 +262,21 @@ TEST(DemoSweepTest, EveryWorkerHasWhatIsDrawn) {
     if (set.embedded) drawn.insert(set.name);
   EXPECT_EQ(drawn,
             (std::set<std::string_view>{protocol::kEmbeddedData.begin(), protocol::kEmbeddedData.end()}));
+}
+
+TEST(Tasks, ReportWhatTheyAreJudgedByAndNothingOfOthers) {
+  std::set<std::string> of_all;
+  for (const auto& task : config::tasks())
+    for (const auto metric : task.metrics) of_all.insert(protocol::metric::of("val", metric));
+  for (const auto& task : config::tasks()) {
+    const auto list = protocol::never_reported(name_of(task.kind));
+    const std::set<std::string> never{list.begin(), list.end()};
+    std::set<std::string> own;
+    for (const auto metric : task.metrics) own.insert(protocol::metric::of("val", metric));
+    for (const auto& metric : of_all) EXPECT_NE(never.contains(metric), own.contains(metric)) << metric;
+    EXPECT_FALSE(never.contains("train/loss"));
+  }
+  EXPECT_EQ(protocol::never_reported(""), protocol::never_reported("classify"));
 }
 
 TEST(DemoSweepTest, HasTheOriginalAsBaselineAndSixRowsOfTable1) {

@@ -91,6 +91,11 @@ TEST_F(ProbeTraining, WhatDoesNotLearnTakesNoMemoryForIt) {
   EXPECT_EQ(step.gradients, (32 * 10 + 10) * 4);
   EXPECT_EQ(step.optimiser, 2 * step.gradients);
   EXPECT_GT(step.parameters, 100 * step.gradients);
+  const auto lowered = models::predict_step_memory(
+      tasks::network_of(trial),
+      {.batch = 4, .image_size = 32, .precision = models::Precision::kBFloat16, .optimiser_states = 2});
+  EXPECT_EQ(lowered.gradients, step.gradients);
+  EXPECT_GT(lowered.parameters, step.parameters) << "32-bit copies of all that is lowered";
   EXPECT_GT(models::predict_step_memory(tasks::network_of(probe("xcit", kNeighbours).trial),
                                         {.batch = 4, .image_size = 32, .optimiser_states = 2})
                 .peak,

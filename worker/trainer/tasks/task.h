@@ -83,9 +83,6 @@ class Task {
   /// Whether there is anything to learn. Where there is not, a training is one step without a batch, of which
   /// nothing comes but its evaluation; `load`, `next` and `work` are not called.
   virtual bool learns() const { return true; }
-  /// Whether what a step does depends on how many there are in all: then no shorter training is its
-  /// beginning.
-  virtual bool has_schedule() const { return false; }
 
   /// Batches of the steps from `first` on, until `last`, are made from here on, in the background.
   struct Steps {

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
+#include "config/task/task_section.h"
 #include "models/backbones/model_options.h"
 #include "models/layers/sync_batch_norm.h"
 #include "protocol/metrics.h"
@@ -141,9 +142,8 @@ namespace {
 std::vector<std::string> beginnings(const config::TrialConfig& trial) {
   constexpr int kMostEpochs = 10'000;
   std::vector<std::string> hashes;
-  if (trial.recipe.schedule != config::Schedule::kConstant || trial.recipe.warmup != 0) return hashes;
+  if (!config::begins_longer_ones(trial)) return hashes;
   if (trial.recipe.patience > 0) return hashes;  // a shorter one evaluates at its end too
-  if (trial.recipe.weight_decay_end != trial.recipe.weight_decay) return hashes;
   config::TrialConfig shorter = trial;
   for (int epochs = 1; epochs < trial.recipe.epochs && epochs < kMostEpochs; ++epochs) {
     shorter.recipe.epochs = epochs;
@@ -174,9 +174,8 @@ void Training::expect_fits(const Checkpoint& checkpoint) const {
 void Training::resume(protocol::Events::Start& start) {
   Checkpoint checkpoint;
   try {
-    checkpoint =
-        read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash,
-                        task_->has_schedule() ? std::vector<std::string>{} : beginnings(options_.trial));
+    checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash,
+                                 beginnings(options_.trial));
     expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;

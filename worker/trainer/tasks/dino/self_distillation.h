@@ -56,7 +56,6 @@ class SelfDistillation final : public Task {
   const TaskData& data() const override { return data_; }
   std::int64_t evaluated_images() const override { return described_images(set_, options_.bank); }
   std::shared_ptr<torch::nn::Module> new_model() const override;
-  bool has_schedule() const override { return true; }
   void load(const Steps& steps) override;
   bool next() override;
   Work work(torch::nn::Module& model, std::int64_t step, bool halved) override;
