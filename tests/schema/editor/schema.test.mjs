@@ -193,6 +193,7 @@ describe("of the parser's own wrong files those are refused that one key or valu
     "too-many-trials",
     "two-data-sets",
     "unknown-baseline",
+    "unreported-metric",
   ]);
   for (const file of files(folder, ".yaml")) {
     const name = path.basename(file, ".yaml");
