@@ -23,6 +23,7 @@ from environment import demand, import_timm
 EXCEPTIONS = {
     "FanOut::kAll": "says how weights start, which ground truth replaces",
     "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
+    "RunningMean": "of self-distillation: tests/dino",
     "KeyChoice.gamma": "says how weights start, which ground truth replaces",
     "KeyChoice.gamma_cb": "says how weights start, which ground truth replaces",
     "DropPathRule::kLinear": "acts in training, and ground truth is of evaluation",
@@ -37,6 +38,7 @@ FIELD_EXCEPTIONS = {
     r"\w+Options\.checkpoint_blocks": "changes no number: recompute_test.cc",
     r"ResNet\w*Options\.frozen_norms": "of detectors: tests/dense",
     r"\w+Options\.has_head": "without it there are no logits: tests/segmentation and tests/dense compare its maps",
+    r"FeatureChoice\.\w+": "says which features of an image: tests/dino, vit_test.cc and xcit_test.cc",
     r"\w+Options\.(eta|zero_init_last)": "says how weights start, which ground truth replaces",
     r"VitOptions\.plugin|PluggedModel(Options\.\w+)?": "the code is its user's: tests/plugins",
     r"WeightsOptions\.\w+": "says what a loaded state may lack: weights_test.cc",

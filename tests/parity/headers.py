@@ -10,8 +10,9 @@ MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "m
 
 def texts():
     for file in sorted(glob.glob(os.path.join(MODELS, "**", "*.h"), recursive=True)):
-        # counting/ counts what runs, and computes nothing of a model; dense/ has references of its own (tests/dense, tests/segmentation)
-        if os.path.relpath(file, MODELS).split(os.sep)[0] not in ("counting", "dense"):
+        # counting/ counts what runs, and computes nothing of a model; dense/ and dino/ have references of their own (tests/dense,
+        # tests/segmentation, tests/dino)
+        if os.path.relpath(file, MODELS).split(os.sep)[0] not in ("counting", "dense", "dino"):
             with open(file, encoding="utf-8") as text:
                 yield re.sub(r"//[^\n]*", "", text.read())
 
