@@ -54,15 +54,15 @@ std::span<const Task> tasks() {
                    "mask_ap", "mask_ap50", "mask_ap75", "mask_ap_small", "mask_ap_medium", "mask_ap_large"},
        .no_recipe_keys = with_keys_of_labels({"largest_class", "distortion"})},
       {.kind = TaskKind::kDino,
-       .sentence = "To describe images, without labels, by self-distillation (DINO); labels judge, by the "
-                   "nearest neighbours of the teacher's features.",
+       .sentence = "Features of images without labels, by self-distillation (DINO); evaluated by k-NN on the "
+                   "teacher's features.",
        .unit = "images",
        .metrics = {"knn20", "knn10", "feature_std"},
        .no_recipe_keys = not_of_self_distillation()},
       {.kind = TaskKind::kProbeLinear,
        .sentence =
-           "The class of each image, by a linear layer on features of start_weights that stay as they "
-           "are; what their nearest neighbours say is measured as well.",
+           "The class of each image, by a linear layer on the frozen features of start_weights; k-NN on the "
+           "same features is measured as well.",
        .unit = "images",
        .metrics = {"top1", "top5", "loss", "knn20", "knn10", "feature_std"},
        // the trunk is as in evaluation, and has no gradients
@@ -70,7 +70,7 @@ std::span<const Task> tasks() {
            with_keys_of_pictures({"distillation", "layer_decay", "drop_path", "drop_path_rule", "dropout",
                                   "position_dropout", "checkpoint_blocks", "sync_batch_norm"})},
       {.kind = TaskKind::kProbeKnn,
-       .sentence = "Nothing: the nearest neighbours of features of start_weights vote for classes of images.",
+       .sentence = "Nothing is trained: k-NN on the features of start_weights.",
        .unit = "images",
        .metrics = {"knn20", "knn10", "feature_std"},
        .only_recipe_keys = {"use", "batch", "precision", "interpolation", "eval_crop_ratio", "start_weights",

@@ -317,8 +317,8 @@ void check_reported(const SweepSpec& spec, const Node& table, Problems& problems
     });
     if (is_reported || !without) continue;
     problems.add(metric->place, fmt::format("table.columns.{}.metric", column.name),
-                 fmt::format("no row reports '{}': a task of kind {} has val/{}", column.source, *without,
-                             fmt::join(config::task_named(*without).metrics, ", val/")));
+                 fmt::format("no row reports '{}'; expected, with task.kind {}, one of val/{}", column.source,
+                             *without, fmt::join(config::task_named(*without).metrics, ", val/")));
   }
 }
 
@@ -329,9 +329,8 @@ void check_probed(const SweepSpec& spec, const Node& probes, Problems& problems)
     const auto kind =
         nlohmann::json::parse(row.config).value(nlohmann::json::json_pointer{"/task/kind"}, std::string{});
     if (kind.empty()) continue;
-    problems.add(
-        probes.place, "probes",
-        fmt::format("row {} is of a task of kind {}, and probes look into classifiers", row.id, kind));
+    problems.add(probes.place, "probes",
+                 fmt::format("row {} has task.kind {}; probes need a classifier", row.id, kind));
     return;
   }
 }

@@ -155,19 +155,20 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino"},
       {.name = "local_views",
        .member = &T::local_views,
-       .sentence = "Small views of an image, which the student sees beside two of data.image_size.",
+       .sentence = "Number of small crops of each image, which only the student sees, beside two crops of "
+                   "data.image_size.",
        .range = {0, 64},
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "local_size",
        .member = &T::local_size,
-       .sentence = "Side of a small view, in pixels.",
+       .sentence = "Side of a small crop, in pixels.",
        .range = {1, 4096},
        .inert = has_no_local_views,
        .inert_when = "kind is not dino, or local_views is 0"},
       {.name = "global_area",
        .member = &T::global_area,
-       .sentence = "Least and largest part of an image that a large view is.",
+       .sentence = "Smallest and largest area of a large crop, as a fraction of the image.",
        .range = {0, 1, true},
        .derived = [](const T& task) { return areas_of(task, 0.4, 1); },
        .derived_text = "`[0.4, 1]`",
@@ -175,7 +176,7 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino"},
       {.name = "local_area",
        .member = &T::local_area,
-       .sentence = "Least and largest part of an image that a small view is.",
+       .sentence = "Smallest and largest area of a small crop, as a fraction of the image.",
        .range = {0, 1, true},
        .derived = [](const T& task) { return areas_of(task, 0.05, 0.4); },
        .derived_text = "`[0.05, 0.4]`",
@@ -183,54 +184,54 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino, or local_views is 0"},
       {.name = "student_temperature",
        .member = &T::student_temperature,
-       .sentence = "What the student's outputs are divided by.",
+       .sentence = "Temperature of the softmax over the student's outputs.",
        .range = {1e-3, 10},
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "teacher_temperature",
        .member = &T::teacher_temperature,
-       .sentence = "What the teacher's centred outputs are divided by.",
+       .sentence = "Temperature of the softmax over the teacher's centred outputs.",
        .range = {1e-3, 10},
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "teacher_temperature_start",
        .member = &T::teacher_temperature_start,
-       .sentence = "The same of the first epoch.",
+       .sentence = "The teacher's temperature in the first epoch.",
        .range = {1e-3, 10},
        .inert =
            [](const T& task) { return distils_itself_not(task) || task.teacher_temperature_epochs == 0; },
        .inert_when = "kind is not dino, or teacher_temperature_epochs is 0"},
       {.name = "teacher_temperature_epochs",
        .member = &T::teacher_temperature_epochs,
-       .sentence =
-           "In so many epochs it goes from there to teacher_temperature; 0 = it is that from the start.",
+       .sentence = "Epochs over which the temperature goes from teacher_temperature_start to "
+                   "teacher_temperature; 0 = constant.",
        .range = kCount,
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "centre_momentum",
        .member = &T::centre_momentum,
-       .sentence = "Part that the running mean of the teacher's outputs keeps in a step.",
+       .sentence = "Momentum of the running mean of the teacher's outputs.",
        .range = kFraction,
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "teacher_momentum",
        .member = &T::teacher_momentum,
-       .sentence = "Part of its weights that the teacher keeps in the first step; it goes to 1 along half a "
-                   "cosine over all steps.",
+       .sentence =
+           "Momentum of the teacher's weights in the first step; it rises to 1 along half a cosine over "
+           "all steps.",
        .range = kFraction,
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "frozen_epochs",
        .member = &T::frozen_epochs,
-       .sentence = "The last layer of the head learns after so many epochs.",
+       .sentence = "Epochs for which the last layer of the head is frozen.",
        .range = kCount,
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
       {.name = "bank",
        .member = &T::bank,
        .sentence =
-           "Images of training, drawn once, whose features vote in evaluations by nearest neighbours; 0 = "
-           "all.",
+           "Number of training images, drawn once, among which nearest neighbours are looked for; 0 = all.",
        .range = kCount,
        .derived = [](const T& task) { return Json(distils_itself_not(task) ? 0 : 10'000); },
        .derived_text = "10000 of dino, otherwise 0",
@@ -361,10 +362,11 @@ void check_recipe(const TrialConfig& trial, std::vector<Problem>& problems) {
   if (trial.recipe.patience == 0) return;
   const auto metric = trial.recipe.patience_metric.substr(trial.recipe.patience_metric.find('/') + 1);
   if (std::ranges::find(task.metrics, metric) == task.metrics.end())
-    problems.push_back({"recipe.patience_metric",
-                        fmt::format("{}: a task of kind {} has val/{}", trial.recipe.patience_metric,
-                                    name_of(task.kind), fmt::join(task.metrics, ", val/")),
-                        {}});
+    problems.push_back(
+        {"recipe.patience_metric",
+         fmt::format("{} is not measured with task.kind {}; expected one of val/{}",
+                     trial.recipe.patience_metric, name_of(task.kind), fmt::join(task.metrics, ", val/")),
+         {}});
 }
 
 /// Whether the backbone says of an image what is asked of it.
@@ -378,16 +380,16 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
     std::vector<std::string> fit;
     for (const Family* other : families())
       if (other->describes_images) fit.emplace_back(other->name);
-    refuse("model.family", fmt::format("{} gives no features for a task of kind {}; expected {}", family.name,
+    refuse("model.family", fmt::format("{} does not support task.kind {}; expected {}", family.name,
                                        name_of(task.kind), any_of(fit)));
     return;
   }
   if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size != data.image_size &&
       !model.plugin.name.empty())
-    refuse("task.local_views",
-           fmt::format("{} views of another size than {} pixels, which an attention of a plugin "
-                       "does not know; expected 0",
-                       task.local_views, data.image_size));
+    refuse(
+        "task.local_views",
+        fmt::format("{} crops of {} pixels: a plugin's attention takes only images of {} pixels; expected 0",
+                    task.local_views, task.local_size, data.image_size));
   if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
@@ -395,8 +397,7 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
     for (const auto& [key, area] :
          {std::pair{"task.global_area", &task.global_area}, {"task.local_area", &task.local_area}})
       if (!area->empty() && (area->size() != 2 || area->front() > area->back()))
-        refuse(key,
-               fmt::format("[{}]; expected two numbers, the least and the largest", fmt::join(*area, ", ")));
+        refuse(key, fmt::format("[{}]; expected [minimum, maximum]", fmt::join(*area, ", ")));
   const int most = family.name == "vit" ? model.depth : 1;
   if (task.blocks > most)
     refuse("task.blocks", most == 1
@@ -405,7 +406,7 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
                               : fmt::format("{} of {} blocks", task.blocks, most));
   if (task.patch_mean && family.name != "vit")
     refuse("task.patch_mean",
-           fmt::format("of {}, whose features are its class token; expected false", family.name));
+           fmt::format("true: the only feature of {} is its class token; expected false", family.name));
 }
 
 /// Whether the backbone gives the maps that the head stands on.

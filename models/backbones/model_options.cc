@@ -36,11 +36,7 @@ void refuse_maps() {
                   "ResNet is expected");
 }
 
-void refuse_features() {
-  C10_THROW_ERROR(
-      ValueError,
-      "a model family that describes no image by one vector; a vision transformer or XCiT is expected");
-}
+void refuse_features() { C10_THROW_ERROR(ValueError, "features are available only for ViT and XCiT"); }
 
 void check_no_checkpointing(std::int64_t blocks) {
   TORCH_CHECK_VALUE(blocks == 0, "checkpoint_blocks is ", blocks,

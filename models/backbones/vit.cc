@@ -16,7 +16,7 @@ VitOptions checked(const VitOptions& options) {
   check_patches(options.image_size, options.patch);
   TORCH_CHECK_VALUE(options.classes >= 0 && options.depth >= 0 && options.mlp_ratio > 0, "a ViT with ",
                     options.classes, " classes, ", options.depth, " layers and an MLP of ", options.mlp_ratio,
-                    " widths; none may be negative, the MLP not 0");
+                    " widths; expected at least 0, at least 0 and more than 0");
   TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
                     " heads do not divide the width ", options.dim);
   TORCH_CHECK_VALUE(options.layer_scale >= 0, "a ViT with a LayerScale of ", options.layer_scale,

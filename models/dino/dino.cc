@@ -6,7 +6,7 @@ namespace {
 
 ImageFeatures& features_of(Classifier& model) {
   auto* features = dynamic_cast<ImageFeatures*>(&model);
-  TORCH_CHECK_VALUE(features, "features of a ", model.name(), ", which describes no image by one vector");
+  TORCH_CHECK_VALUE(features, "features are not available for ", model.name());
   return *features;
 }
 

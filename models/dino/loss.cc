@@ -10,9 +10,10 @@ torch::Tensor teacher_targets(const torch::Tensor& logits, const torch::Tensor& 
 torch::Tensor self_distillation_loss(const torch::Tensor& logits, const torch::Tensor& targets,
                                      double temperature) {
   const auto views = logits.size(0), globals = targets.size(0), images = logits.size(1);
-  TORCH_CHECK_VALUE(views >= 2 && globals >= 1 && globals <= views && images > 0, "a student's ", views,
-                    " and a teacher's ", globals, " views of ", images,
-                    " images; two or more are expected, the teacher's among them, of an image at least");
+  TORCH_CHECK_VALUE(
+      views >= 2 && globals >= 1 && globals <= views && images > 0, "a student's ", views,
+      " and a teacher's ", globals, " views of ", images,
+      " images; expected at least two views of at least one image, the teacher's among the student's");
   const auto logs = (logits / temperature).log_softmax(-1);
   // each of the teacher's against the sum of all others: 2 products in place of 2 (views - 1)
   const auto others = logs.sum(0, /*keepdim=*/true) - logs.narrow(0, 0, globals);

@@ -128,8 +128,8 @@ TEST(TaskSection, WhatSaysNothingOfATaskIsRefused) {
   changed = segmenting();
   changed["recipe"]["patience"] = 3;
   EXPECT_THAT(problems_of(changed),
-              ElementsAre("recipe.patience_metric: val/top1: a task of kind segment has "
-                          "val/miou, val/macc, val/aacc, val/loss"));
+              ElementsAre("recipe.patience_metric: val/top1 is not measured with task.kind segment; "
+                          "expected one of val/miou, val/macc, val/aacc, val/loss"));
   changed["recipe"]["patience_metric"] = "val/miou";
   EXPECT_THAT(problems_of(changed), IsEmpty());
 }
@@ -265,15 +265,13 @@ TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
               ElementsAre("task.local_size: 20 pixels; expected a multiple of the patch of 8"));
   EXPECT_THAT(
       describing_with("dino", "/task", {{"kind", "dino"}, {"local_size", 16}, {"global_area", {1, 0.5}}}),
-      ElementsAre("task.global_area: [1, 0.5]; expected two numbers, the least and the largest"));
+      ElementsAre("task.global_area: [1, 0.5]; expected [minimum, maximum]"));
   EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),
               ElementsAre("task.blocks: 4: the class token of xcit is behind all blocks; expected 1"));
   EXPECT_THAT(describing_with("probe-linear", "/task/patch_mean", true),
               ElementsAre(HasSubstr("expected false")));
-  EXPECT_THAT(
-      describing_with("probe-knn", "/model", {{"preset", "resnet18"}}),
-      ElementsAre(
-          "model.family: resnet gives no features for a task of kind probe-knn; expected vit or xcit"));
+  EXPECT_THAT(describing_with("probe-knn", "/model", {{"preset", "resnet18"}}),
+              ElementsAre("model.family: resnet does not support task.kind probe-knn; expected vit or xcit"));
   EXPECT_THAT(describing_with("dino", "/data/name", "ade20k"), Not(IsEmpty()));
 }
 

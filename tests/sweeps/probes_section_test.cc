@@ -59,7 +59,7 @@ rows: [{id: a}]
 probes: [feature-norms]
 table: {columns: [{name: miou, metric: val/miou}]}
 )"),
-              HasSubstr("row a is of a task of kind segment, and probes look into classifiers"));
+              HasSubstr("row a has task.kind segment; probes need a classifier"));
 }
 
 TEST(ProbesSection, AreNoPartOfATrial) {

@@ -113,7 +113,8 @@ SelfDistillation::ViewsPlan SelfDistillation::plan_of(std::int64_t step) const {
 }
 
 void SelfDistillation::load(const Steps& steps) {
-  if (steps.in_all < 1) throw Error{Code::kInternal, "self-distillation without the length of its training"};
+  if (steps.in_all < 1)
+    throw Error{Code::kInternal, "self-distillation needs the number of steps of the whole training"};
   loader_.reset();
   steps_ = steps;
   const auto& views = options_.views;
