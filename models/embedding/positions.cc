@@ -20,6 +20,15 @@ torch::Tensor waves(std::int64_t count, torch::Device device) {
   return torch::stack({angle.sin(), angle.cos()}, /*dim=*/-1).flatten(1);  // sine, cosine, sine, …
 }
 
+/// What resizes a line of `from` places, bicubic with anti-aliasing: a product, whose backward pass is
+/// deterministic on GPUs too, as that of the resizing operator is not.
+/// Shape: [to, from].
+torch::Tensor resize_matrix(std::int64_t from, std::int64_t to, torch::Device device) {
+  const torch::NoGradGuard no_grad;
+  const auto lines = torch::eye(from, torch::dtype(torch::kFloat).device(device)).view({1, 1, from, from});
+  return at::_upsample_bicubic2d_aa(lines, {to, from}, /*align_corners=*/false).view({to, from});
+}
+
 }  // namespace
 
 torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Device device) {
@@ -67,11 +76,10 @@ torch::Tensor interpolate_positions(const torch::Tensor& table, std::int64_t row
   TORCH_CHECK_VALUE(side * side == places, "a table of ", places, " positions is of no square map");
   if (rows == side && columns == side) return table;
 
-  const auto map = table.narrow(1, extra, places).to(torch::kFloat).view({1, side, side, D});
-  const auto resized = at::_upsample_bicubic2d_aa(map.permute({0, 3, 1, 2}), {rows, columns},
-                                                  /*align_corners=*/false)
-                           .permute({0, 2, 3, 1})
-                           .reshape({1, rows * columns, D});
+  const auto map = table.narrow(1, extra, places).to(torch::kFloat).reshape({side, side * D});
+  const auto down = resize_matrix(side, rows, table.device()),
+             across = resize_matrix(side, columns, table.device());
+  const auto resized = across.matmul(down.matmul(map).view({rows, side, D})).view({1, rows * columns, D});
   return torch::cat({table.narrow(1, 0, extra), resized.to(table.scalar_type())}, 1);
 }
 
