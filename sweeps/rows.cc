@@ -210,17 +210,17 @@ class Chains {
   const std::vector<std::size_t>& order() const { return order_; }
 
   /// Looks those up that are rows of other sweeps. False where one is not there: the problem is told.
-  bool look_elsewhere(std::size_t row) {
-    return std::erase_if(rows_[row].sources, [&](const DraftSource& source) {
+  ///   `instead`: rows of other sweeps that a scale has in place of the row's own
+  bool look_elsewhere(std::size_t row, const std::vector<DraftSource>& instead) {
+    auto& sources = rows_[row].sources;
+    for (const DraftSource& other : instead) {
+      if (other.sweep.empty()) continue;  // that is a problem already
+      std::erase_if(sources, [&](const DraftSource& own) { return own.role == other.role; });
+      sources.push_back(other);
+    }
+    return std::erase_if(sources, [&](const DraftSource& source) {
              return !source.sweep.empty() && !index_of(source);
            }) == 0;
-  }
-
-  /// Those of other sweeps that a scale has a row learn from.
-  bool add(std::size_t row, const std::vector<DraftSource>& teachers) {
-    for (const DraftSource& teacher : teachers)
-      if (!teacher.sweep.empty()) rows_[row].sources.push_back(teacher);
-    return teachers.empty() || look_elsewhere(row);
   }
 
   /// A row that takes the weights of one that the scale cannot have cannot be had either.
@@ -350,9 +350,9 @@ class Chains {
 
 /// What the row sets is then what it is set to. False for one that cannot be had: it runs nothing, and
 /// nothing of it can be counted.
-bool to_scale(Scale& scale, Settings& settings, Row& row, std::vector<DraftSource>& teachers,
+bool to_scale(Scale& scale, Settings& settings, Row& row, std::vector<DraftSource>& sources,
               Problems& problems) {
-  if (const auto cannot = scale.apply(settings, teachers, problems)) {
+  if (const auto cannot = scale.apply(settings, sources, problems)) {
     if (!row.not_trained) {  // what the file says of it is said first
       row.not_trained = protocol::NotTrained::kScale;
       row.not_trained_why = *cannot;
@@ -522,12 +522,11 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
       resolve_command(own, base, *command, settings, row, found);
     } else {
       if (scale) scaled[place] = {.id = row.id, .written = own.document()};
-      if (!chains.look_elsewhere(place)) continue;
+      std::vector<DraftSource> instead;
+      if (scale && !to_scale(*scale, own, row, instead, problems)) continue;
+      if (!chains.look_elsewhere(place, instead)) continue;
       if (scale && chains.takes_what_is_not_had(place, row)) continue;
-      std::vector<DraftSource> teachers;
-      if (scale && !to_scale(*scale, own, row, teachers, problems)) continue;
       tune();
-      if (!chains.add(place, teachers)) continue;
       chains.take_weights(place, own);
       resolve_trial(own, settings, row, found, doubts);
       if (row.not_trained) row.config_hash.clear(), row.work_hash.clear();  // nothing of it is run

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -145,24 +146,23 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
     else if (placed.from > 0 && placed.to > 0 && !placed.key.empty())
       rule.layers = placed;
   }
-  if (node.find("teacher")) {
-    rule.teacher = read_sources(reader, node, field);
-    for (const DraftSource& teacher : rule.teacher)
-      if (teacher.sweep.empty())
-        problems.add(teacher.place, teacher.field + ".sweep",
-                     "missing; expected a file of the scale's own, whose rows are as they are written");
-  }
+  rule.sources = read_sources(reader, node, field);
+  for (const DraftSource& source : rule.sources)
+    if (source.sweep.empty())
+      problems.add(source.place, source.field + ".sweep",
+                   "missing; expected a file of the scale's own, whose rows are as they are written");
   if (const Node* cannot = node.find("cannot"))
     rule.cannot = reader.text(*cannot, field + ".cannot").value_or("");
-  const bool changes = node.find("drop") || node.find("set") || node.find("layers") || node.find("teacher");
+  const auto has = [&](const char* key) { return node.find(key) != nullptr; };
+  const bool changes = std::ranges::any_of(std::array{"drop", "set", "layers", "from", "teacher"}, has);
   if (!changes && !node.find("cannot"))
-    problems.add(node.place, field, "changes nothing; expected drop, set, layers, teacher or cannot");
+    problems.add(node.place, field, "changes nothing; expected drop, set, layers, from, teacher or cannot");
   if (changes && node.find("cannot"))
     problems.add(node.place, field, "rows that cannot be had are not changed; expected one of both");
   return rule;
 }
 
-std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSource>& teachers,
+std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSource>& sources,
                                         Problems& problems) {
   applied_ = true;
   std::vector<Rule*> held;
@@ -187,7 +187,10 @@ std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSou
     rule->held = rule->held || placed || !rule->layers;
     for (const std::string& key : rule->drop) settings.take_out(key);
     for (const Assignment& assignment : rule->set) settings.assign(assignment, problems);
-    if (!rule->teacher.empty()) teachers = rule->teacher;
+    for (const DraftSource& source : rule->sources) {
+      std::erase_if(sources, [&](const DraftSource& earlier) { return earlier.role == source.role; });
+      sources.push_back(source);
+    }
   }
   return cannot;
 }

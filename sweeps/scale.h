@@ -27,9 +27,8 @@ class Scale {
   /// Changes what a row runs. Which rules hold is asked of what the row is without any of them; of two that
   /// set the same key the later one counts.
   /// Returns why there is no such row at this scale, if that is so.
-  ///   `teachers`: gets those whose models such a row learns from at this scale
-  std::optional<std::string> apply(Settings& settings, std::vector<DraftSource>& teachers,
-                                   Problems& problems);
+  ///   `sources`: gets those whose weights such a row takes at this scale in place of its own
+  std::optional<std::string> apply(Settings& settings, std::vector<DraftSource>& sources, Problems& problems);
 
   /// After every row: a rule that holds for no row and a scale that changes nothing are problems. Of a scale
   /// that several tables share (`from`), a rule may be for another table.
@@ -55,7 +54,7 @@ class Scale {
     std::vector<std::string> drop;
     std::vector<Assignment> set;
     std::optional<Layers> layers;
-    std::vector<DraftSource> teacher;  ///< one, or none
+    std::vector<DraftSource> sources;  ///< of each role one, or none
     std::string cannot;                ///< why rows that meet it cannot be had at this scale; empty: they can
     bool held = false;                 ///< for some row
   };

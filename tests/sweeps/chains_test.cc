@@ -334,6 +334,29 @@ table: {columns: [{name: acc, metric: acc}]}
               HasSubstr("model.dim"));
 }
 
+TEST(OtherSweepsTest, AScaleHasRowsStartFromOthersThanTheFileDoes) {
+  const std::string scale = R"(scale:
+  name: small
+  says: it starts from what is trained for it
+  rules:
+    - {why: small ones, when: {data.image_size: 48}, from: {sweep: start.yaml, row: x}}
+    - {why: and those of this size, when: {data.image_size: 48}, from: {sweep: start.yaml, row: y}}
+)";
+  const std::map<std::string, std::string> files{
+      {"top.yaml", fine_tune("{sweep: pretrain.yaml, row: a}") + scale},
+      {"pretrain.yaml", kPretrain},
+      {"start.yaml",
+       chained_sweep("  - {id: x, set: {recipe.lr: 5e-4}}\n  - {id: y, set: {recipe.lr: 6e-4}}")}};
+  const SweepSpec spec = parse_sweep(whole(files, "top.yaml"), "top.yaml");
+  ASSERT_EQ(spec.rows.size(), 2u)
+      << "the file's own is not trained for it, nor is what another rule took the place of";
+  EXPECT_EQ(spec.rows[1].id, "start.yaml:y");
+  const auto trials = expand(spec);
+  const TrialSpec& b = trial_of(trials, 0, 0);
+  ASSERT_EQ(b.sources.size(), 1u);
+  EXPECT_EQ(b.sources[0].name, "best-of-" + trial_of(trials, 1, 0).config_hash);
+}
+
 TEST(OtherSweepsTest, ATeacherOfAnotherSweepIsTheModelOfThatRow) {
   const std::map<std::string, std::string> files{
       {"top.yaml",
