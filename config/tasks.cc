@@ -23,7 +23,7 @@ std::vector<std::string_view> with_keys_of_pictures(std::vector<std::string_view
 
 /// Views are made by the task's own keys, the teacher is the running average, and layers have one rate.
 std::vector<std::string_view> not_of_self_distillation() {
-  auto keys = with_keys_of_labels(with_keys_of_pictures({"ema", "layer_decay"}));
+  auto keys = with_keys_of_labels(with_keys_of_pictures({"ema", "head_lr", "layer_decay"}));
   std::erase(keys, "interpolation"), std::erase(keys, "eval_crop_ratio");  // of evaluations
   return keys;
 }
@@ -67,8 +67,8 @@ std::span<const Task> tasks() {
        .metrics = {"top1", "top5", "loss", "knn20", "knn10", "feature_std"},
        // the trunk is as in evaluation, and has no gradients
        .no_recipe_keys =
-           with_keys_of_pictures({"distillation", "layer_decay", "drop_path", "drop_path_rule", "dropout",
-                                  "position_dropout", "checkpoint_blocks", "sync_batch_norm"})},
+           with_keys_of_pictures({"distillation", "head_lr", "layer_decay", "drop_path", "drop_path_rule",
+                                  "dropout", "position_dropout", "checkpoint_blocks", "sync_batch_norm"})},
       {.kind = TaskKind::kProbeKnn,
        .sentence = "Nothing is trained: k-NN on the features of start_weights.",
        .unit = "images",

@@ -165,7 +165,7 @@ constexpr std::string_view name_of(Decay decay) {
 }
 
 /// How the learning rate goes down after the warm-up.
-enum class Schedule { kCosine, kLinear, kOneCycle, kStep, kConstant };
+enum class Schedule { kCosine, kLinear, kPolynomial, kOneCycle, kStep, kConstant };
 
 constexpr std::string_view name_of(Schedule schedule) {
   switch (schedule) {
@@ -173,6 +173,8 @@ constexpr std::string_view name_of(Schedule schedule) {
       return "cosine";
     case Schedule::kLinear:
       return "linear";
+    case Schedule::kPolynomial:
+      return "polynomial";
     case Schedule::kOneCycle:
       return "one-cycle";
     case Schedule::kStep:

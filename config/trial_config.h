@@ -107,6 +107,7 @@ struct RecipeConfig {
   double lr_base = 0;  ///< peak for a batch of `lr_base_batch` images
   int lr_base_batch = 256;
   LrScaling lr_scaling = LrScaling::kLinear;  ///< derived: by the square root for AdamW
+  double head_lr = 1;                         ///< factor of the rate of what stands on the backbone
   double layer_decay = 1;  ///< by what each layer's learning rate is smaller than that of the one above it
   double weight_decay = 0;
   double weight_decay_end = 0;  ///< to which it goes along half a cosine; derived: weight_decay
@@ -118,7 +119,8 @@ struct RecipeConfig {
   Schedule schedule = Schedule::kCosine;
   double warmup = 0;             ///< fraction of all steps
   double warmup_start = 0;       ///< fraction of the peak learning rate at step 0
-  double min_lr = 0;             ///< where cosine, linear and one-cycle end
+  double min_lr = 0;             ///< where cosine, linear, polynomial and one-cycle end
+  double power = 0.9;            ///< of schedule: polynomial
   std::vector<int> step_epochs;  ///< where schedule: step goes down
   double step_factor = 0.1;
 
@@ -194,6 +196,7 @@ struct TaskConfig {
   int local_size = 96;       ///< side of a local view, pixels
   /// Least and largest part of an image that views are; derived, of dino: 0.4 to 1 and 0.05 to 0.4.
   std::vector<double> global_area, local_area;
+  double blur = 2;  ///< largest radius, pixels of a view
   double student_temperature = 0.1;
   double teacher_temperature = 0.04;
   double teacher_temperature_start = 0.04;  ///< of the first epoch

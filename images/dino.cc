@@ -29,7 +29,7 @@ Image view_of(const Image& image, const ViewKind& kind, const MultiCrop& options
   if (random.uniform() < options.flip) flip(view);
   if (random.uniform() < options.jitter_probability) colour_jitter(view, options.jitter, random);
   if (random.uniform() < options.grayscale) grayscale(view);
-  if (random.uniform() < kind.blur)
+  if (random.uniform() < kind.blur && options.blur_high > 0)
     view = box_gaussian_blur(view, random.uniform(options.blur_low, options.blur_high));
   if (kind.solarise > 0 && random.uniform() < kind.solarise) solarise(view);
   return view;

@@ -22,7 +22,7 @@ struct MultiCrop {
   ColourJitter jitter{.brightness = 0.4, .contrast = 0.4, .saturation = 0.2, .hue = 0.1};
   double jitter_probability = 0.8, grayscale = 0.2;
   double first_blur = 1, second_blur = 0.1, local_blur = 0.5;  ///< probabilities
-  double blur_low = 0.1, blur_high = 2;                        ///< radius, in pixels of the view
+  double blur_low = 0.1, blur_high = 2;                        ///< radius, in pixels of the view; 0: no blur
   double solarise = 0.2;                                       ///< of the second global view
 };
 

@@ -181,9 +181,12 @@ void check_parts(const RecipeConfig& recipe, const ModelConfig& model, std::vect
                         {}});
   if (family_of(model).plugin == PluginPart::kModel) {  // of which nothing here knows the inside
     if (recipe.dropout > 0) problems.push_back({"recipe.dropout", "of a plugin's model; expected 0", {}});
-    if (recipe.layer_decay != 1)
-      problems.push_back(
-          {"recipe.layer_decay", "of a plugin's model, whose layers are not known; expected 1", {}});
+    for (const auto& [key, factor] :
+         {std::pair{"head_lr", recipe.head_lr}, {"layer_decay", recipe.layer_decay}})
+      if (factor != 1)
+        problems.push_back({fmt::format("recipe.{}", key),
+                            "of a plugin's model, whose layers are not known; expected 1",
+                            {}});
   }
   if (recipe.position_dropout > 0 && !family_of(model).adds_positions)
     problems.push_back({"recipe.position_dropout",

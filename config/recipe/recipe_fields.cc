@@ -139,11 +139,16 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .derived_text = "sqrt; linear where optimiser is sgd",
        .inert = has_no_base,
        .inert_when = "there is no lr_base"},
+      {.name = "head_lr",
+       .member = &R::head_lr,
+       .sentence = "Factor of the learning rate of the head: of the classifier, or of all that stands on the "
+                   "backbone's maps; 1 = the same in all.",
+       .range = {0, 1000, true}},
       {.name = "layer_decay",
        .member = &R::layer_decay,
        .sentence =
-           "Factor of the learning rate from one layer to the layer below it: the head has lr itself, "
-           "the last block this part of it, the patches least of all; 1 = the same in all.",
+           "Factor of the learning rate from one layer to the layer below it: the head has lr itself (times "
+           "head_lr), the last block this part of it, the patches least of all; 1 = the same in all.",
        .range = {0, 1, true}},
       {.name = "weight_decay", .member = &R::weight_decay, .sentence = "Of what `decay` names."},
       {.name = "weight_decay_end",
@@ -206,6 +211,12 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .sentence = "Learning rate at the end.",
        .inert = [](const R& r) { return r.schedule == Schedule::kStep || r.schedule == Schedule::kConstant; },
        .inert_when = "schedule is step or constant"},
+      {.name = "power",
+       .member = &R::power,
+       .sentence = "The learning rate falls with what is left of the steps to this power.",
+       .range = {0, 10, true},
+       .inert = [](const R& r) { return r.schedule != Schedule::kPolynomial; },
+       .inert_when = "schedule is not polynomial"},
       {.name = "step_epochs",
        .member = &R::step_epochs,
        .sentence = "Epochs at which the learning rate goes down.",

@@ -182,6 +182,13 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .derived_text = "`[0.05, 0.4]`",
        .inert = has_no_local_views,
        .inert_when = "kind is not dino, or local_views is 0"},
+      {.name = "blur",
+       .member = &T::blur,
+       .sentence = "Largest radius of the Gaussian blur of a crop, in its pixels; 0 = none, as small images "
+                   "want it.",
+       .range = {0, 100},
+       .inert = distils_itself_not,
+       .inert_when = "kind is not dino"},
       {.name = "student_temperature",
        .member = &T::student_temperature,
        .sentence = "Temperature of the softmax over the student's outputs.",
@@ -289,7 +296,7 @@ std::string unfit(const DataSet& set, TaskKind kind) {
 
 Json counted_task(const TaskConfig& task) {
   Json counted = canonical_section(task_fields(), task);
-  for (const char* key : {"inference", "dropout", "global_area", "local_area", "student_temperature",
+  for (const char* key : {"inference", "dropout", "global_area", "local_area", "blur", "student_temperature",
                           "teacher_temperature", "teacher_temperature_start", "teacher_temperature_epochs",
                           "centre_momentum", "teacher_momentum", "frozen_epochs", "bank"})
     counted.erase(key);
@@ -384,15 +391,22 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
                                        name_of(task.kind), any_of(fit)));
     return;
   }
-  if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size != data.image_size &&
-      !model.plugin.name.empty())
+  const bool has_small_crops = task.kind == TaskKind::kDino && task.local_views > 0;
+  if (has_small_crops && task.local_size != data.image_size && !model.plugin.name.empty())
     refuse(
         "task.local_views",
         fmt::format("{} crops of {} pixels: a plugin's attention takes only images of {} pixels; expected 0",
                     task.local_views, task.local_size, data.image_size));
-  if (task.kind == TaskKind::kDino && task.local_views > 0 && task.local_size % model.patch != 0)
+  if (has_small_crops && task.local_size > data.image_size)
+    refuse("task.local_size", fmt::format("{} pixels of a small crop; expected at most data.image_size, {}",
+                                          task.local_size, data.image_size));
+  else if (has_small_crops && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
+  if (task.kind == TaskKind::kDino && task.frozen_epochs > std::max(1., recipe.epochs))
+    refuse("task.frozen_epochs", fmt::format("{} of {} epochs, in all of which the last layer is frozen; "
+                                             "expected fewer",
+                                             task.frozen_epochs, canonical_number(recipe.epochs)));
   if (task.kind == TaskKind::kDino)
     for (const auto& [key, area] :
          {std::pair{"task.global_area", &task.global_area}, {"task.local_area", &task.local_area}})

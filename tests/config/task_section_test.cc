@@ -223,6 +223,7 @@ Json describing(const char* kind) {
   trial["task"] = {{"kind", kind}};
   trial["recipe"] = {{"batch", 64}};
   if (std::string{"probe-knn"} != kind) trial["recipe"].update({{"epochs", 2}, {"lr", 0.1}});
+  if (std::string{"dino"} == kind) trial["task"]["local_size"] = 16;
   return trial;
 }
 
@@ -236,9 +237,7 @@ std::vector<std::string> describing_with(const char* kind, const char* pointer, 
 TEST(TaskSection, WhatDescribesImagesSaysHow) {
   for (const char* kind : {"dino", "probe-linear", "probe-knn"}) {
     SCOPED_TRACE(kind);
-    Json written = describing(kind);
-    if (std::string{"dino"} == kind) written["task"]["local_size"] = 16;
-    const auto trial = read_trial_or_throw(written);
+    const auto trial = read_trial_or_throw(describing(kind));
     EXPECT_EQ(trial.task.bank, std::string{"dino"} == kind ? 10'000 : 0);
     const auto text = canonical_text(trial);
     EXPECT_EQ(canonical_text(read_trial_or_throw(Json::parse(text))), text);
@@ -264,8 +263,14 @@ TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
   EXPECT_THAT(describing_with("dino", "/task/local_size", 20),
               ElementsAre("task.local_size: 20 pixels; expected a multiple of the patch of 8"));
   EXPECT_THAT(
-      describing_with("dino", "/task", {{"kind", "dino"}, {"local_size", 16}, {"global_area", {1, 0.5}}}),
-      ElementsAre("task.global_area: [1, 0.5]; expected [minimum, maximum]"));
+      describing_with("dino", "/task", {{"kind", "dino"}}),
+      ElementsAre("task.local_size: 96 pixels of a small crop; expected at most data.image_size, 32"));
+  EXPECT_THAT(describing_with("dino", "/task/global_area", {1, 0.5}),
+              ElementsAre("task.global_area: [1, 0.5]; expected [minimum, maximum]"));
+  EXPECT_THAT(describing_with("dino", "/task/frozen_epochs", 3),
+              ElementsAre("task.frozen_epochs: 3 of 2 epochs, in all of which the last layer is frozen; "
+                          "expected fewer"));
+  EXPECT_THAT(describing_with("dino", "/task/blur", -1), ElementsAre(HasSubstr("task.blur")));
   EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),
               ElementsAre("task.blocks: 4: the class token of xcit is behind all blocks; expected 1"));
   EXPECT_THAT(describing_with("probe-linear", "/task/patch_mean", true),

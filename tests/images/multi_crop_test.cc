@@ -148,6 +148,8 @@ TEST(MultiCropTest, EachChangeHasItsShareOfViews) {
       EXPECT_EQ(share(one, lined, which, is_blurred), kDraws);
     else
       expect_share(blurred, share(one, lined, which, is_blurred), kDraws);
+    one.blur_low = one.blur_high = 0;
+    EXPECT_EQ(share(one, lined, which, is_blurred), 0) << "small images have none";
   }
 }
 

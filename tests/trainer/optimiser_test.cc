@@ -165,6 +165,7 @@ TEST(LayerDecayTest, LowersTheLearningRateFromTheHeadDown) {
   for (const auto kind : {config::Optimiser::kSgd, config::Optimiser::kAdamW}) {
     auto by_layer = recipe();
     by_layer.optimiser = kind, by_layer.momentum = 0, by_layer.weight_decay = 0, by_layer.layer_decay = 0.5;
+    by_layer.head_lr = 2;
     torch::nn::Module model;
     training::NamedTensors weights;
     // names as those of a ViT: two blocks, the norm goes with the second
@@ -186,7 +187,7 @@ TEST(LayerDecayTest, LowersTheLearningRateFromTheHeadDown) {
                                                 {"blocks.0.weight", 0.25},
                                                 {"blocks.1.weight", 0.5},
                                                 {"norm.weight", 0.5},
-                                                {"head.weight", 1.0}};
+                                                {"head.weight", 2.0}};
     ASSERT_EQ(weights.size(), factors.size());
     for (const auto& [name, weight] : weights)  // Adam's first step is of size 1, as these gradients are
       EXPECT_NEAR(1 - weight[0][0].item<double>(), 0.1 * factors.at(name), 1e-6) << name;

@@ -59,6 +59,14 @@ TEST(ScheduleTest, LinearFallsAlongALine) {
   EXPECT_DOUBLE_EQ(training::learning_rate(linear, 100, 100), 1e-4);
 }
 
+TEST(ScheduleTest, PolynomialFallsWithAPower) {
+  auto polynomial = ten_epochs();
+  polynomial.schedule = config::Schedule::kPolynomial, polynomial.min_lr = 1e-4, polynomial.power = 2;
+  EXPECT_DOUBLE_EQ(training::learning_rate(polynomial, 10, 100), 1e-3);
+  EXPECT_DOUBLE_EQ(training::learning_rate(polynomial, 55, 100), 1e-4 + 0.25 * 0.9e-3);
+  EXPECT_DOUBLE_EQ(training::learning_rate(polynomial, 100, 100), 1e-4);
+}
+
 TEST(ScheduleTest, OneCycleRisesAndFallsAlongCosines) {
   auto cycle = ten_epochs();
   cycle.schedule = config::Schedule::kOneCycle, cycle.warmup_start = 0, cycle.min_lr = 5e-6;

@@ -80,14 +80,15 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
     }
     return !exempt.contains(name);
   };
-  const bool by_layer = recipe.layer_decay != 1;
+  const bool by_layer = recipe.layer_decay != 1 || recipe.head_lr != 1;
   const auto layers = by_layer ? models::layers_of_parameters(model) : std::map<std::string, int>{};
   int last = 0;
   for (const auto& [name, layer] : layers) last = std::max(last, layer);
   std::vector<ParameterGroup> groups(2 * static_cast<std::size_t>(last + 1));
   for (std::size_t at = 0; at < groups.size(); ++at) {
     groups[at].decays = at % 2 == 0;
-    groups[at].lr_factor = std::pow(recipe.layer_decay, last - static_cast<int>(at / 2));
+    const int below = last - static_cast<int>(at / 2);  // so many layers below the head
+    groups[at].lr_factor = below == 0 ? recipe.head_lr : std::pow(recipe.layer_decay, below);
   }
   std::set<std::string> still;
   for (const auto& parameter : model.named_parameters())

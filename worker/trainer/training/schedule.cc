@@ -50,6 +50,9 @@ double learning_rate(const config::RecipeConfig& recipe, std::int64_t done, std:
     case config::Schedule::kLinear:
       left = 1 - share;
       break;
+    case config::Schedule::kPolynomial:
+      left = std::pow(1 - share, recipe.power);
+      break;
     case config::Schedule::kCosine:
     case config::Schedule::kOneCycle:
       break;

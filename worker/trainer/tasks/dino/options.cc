@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/types.h>
 
+#include <algorithm>
+
 #include "models/dino/loss.h"
 #include "models/weights/lowered_weights.h"
 #include "worker/trainer/tasks/dino/self_distillation.h"
@@ -21,6 +23,7 @@ DinoOptions dino_options(const config::TrialConfig& trial) {
   views.global.area_low = task.global_area.at(0), views.global.area_high = task.global_area.at(1);
   if (task.local_views > 0)
     views.local.area_low = task.local_area.at(0), views.local.area_high = task.local_area.at(1);
+  views.blur_low = std::min(views.blur_low, task.blur), views.blur_high = task.blur;
   views.flip = trial.recipe.flip;
   options.student_temperature = task.student_temperature;
   options.teacher_temperature = task.teacher_temperature;
