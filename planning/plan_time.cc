@@ -380,7 +380,10 @@ std::vector<std::string> to_measure(const sweeps::SweepSpec& spec, std::size_t m
 
 std::optional<Calibration> calibration_of(const v1::Calibration& message, Time now) {
   const auto trial = trial_of(message.config());
-  if (!trial || !(message.step_seconds() > 0) || !std::isfinite(message.step_seconds())) return std::nullopt;
+  if (!trial) return std::nullopt;
+  const bool learns = trial->task.kind != config::TaskKind::kProbeKnn;  // otherwise it has no steps
+  const double pace = learns ? message.step_seconds() : message.image_seconds();
+  if (!(pace > 0) || !std::isfinite(pace)) return std::nullopt;
   return Calibration{.device = message.device(),
                      .threads = static_cast<int>(message.threads()),
                      .step_hash = step_hash(*trial),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config/data/data_sets.h"
+#include "config/task/task_section.h"
 #include "planning/workload.h"
 #include "protocol/counts.h"
 
@@ -58,10 +59,16 @@ constexpr double kContext = 512 * kMiB, kWorkspaces = 96 * kMiB, kUnusedOnGpu = 
 /// Of a decoded image beside its pixels: its name, its place, what the allocator adds.
 constexpr double kImageHead = 500;
 
+double area(int side) { return static_cast<double>(side) * side; }
+
 /// Of batches that wait, as the trainer's loader holds them (worker/trainer/tasks/loader.h): bytes.
-double loader_bytes(double images, int image_size, int threads) {
+double loader_bytes(const config::TrialConfig& trial, int threads) {
   constexpr double kQueue = 512 * kMiB;
-  const double batch = images * 3 * image_size * image_size;
+  const bool has_views = trial.task.kind == config::TaskKind::kDino;
+  const double views =
+      has_views ? 2 * area(trial.data.image_size) + trial.task.local_views * area(trial.task.local_size)
+                : area(trial.data.image_size);
+  const double batch = 3.0 * trial.recipe.batch * views;
   const double ahead =
       std::clamp(std::floor(kQueue / std::max(1.0, batch)), 1.0, 2.0 * std::max(1, threads) + 2);
   return (ahead + 2) * batch;  // and the one that is used, and the one that is made
@@ -79,6 +86,15 @@ double data_bytes(const config::TrialConfig& trial, const std::map<std::string, 
     if (image * static_cast<double>(split) <= kKept)
       bytes += (image + kImageHead) * static_cast<double>(split);
   return bytes;
+}
+
+/// Features among which nearest ones are looked for, of the width of a plain transformer, in float32, and the
+/// similarities that are held at once; where the model is.
+double bank_bytes(const config::TrialConfig& trial, const std::map<std::string, ImageCounts>& images) {
+  if (!config::describes_images(trial.task)) return 0;
+  constexpr double kSimilarities = 128 * kMiB;
+  const auto bank = static_cast<double>(bank_images(trial.task, image_counts(trial, images).train));
+  return 4.0 * bank * trial.model.dim + std::min(kSimilarities, 4.0 * bank * trial.recipe.batch);
 }
 
 /// The copy of the state that is written beside the training.
@@ -119,6 +135,7 @@ std::optional<std::map<std::string, double>> trial_memory(const sweeps::Row& row
   const bool convolves = family == "resnet" || family == "regnet" || family == "efficientnet";
   const bool embeds = !family.empty() && family != "simple-vit";  // patches, by a convolution
   std::map<std::string, double> parts{{"step", own}, {"teacher", *whole - own}};
+  if (const double bank = trial ? bank_bytes(*trial, images) : 0; bank > 0) parts["neighbours"] = bank;
   if (place.is_gpu()) {
     parts["program"] = kContext + kWorkspaces + kUnusedOnGpu * *whole;
     return parts;
@@ -132,7 +149,7 @@ std::optional<std::map<std::string, double>> trial_memory(const sweeps::Row& row
                      (convolves || family == "xcit" ? kUnusedWithConvolutions : kUnused) * *whole;
   parts["checkpoint"] = copy_bytes(row, counts.at(row.model));
   if (trial) {
-    parts["loader"] = loader_bytes(trial->recipe.batch, trial->data.image_size, place.threads);
+    parts["loader"] = loader_bytes(*trial, place.threads);
     parts["data"] = data_bytes(*trial, images);
   }
   return parts;

@@ -19,7 +19,8 @@ std::optional<double> step_memory(const sweeps::Row& row,
 
 /// What a trial takes at most, by its parts: their sum is the bound. On a CPU "program", "step", "teacher",
 /// "loader", "data" and "checkpoint" are the whole process's resident memory; on a GPU "program" (what CUDA
-/// and its libraries take), "step" and "teacher" are the GPU's, since the rest is the host's. Nothing where
+/// and its libraries take), "step" and "teacher" are the GPU's, since the rest is the host's. Beside them, at
+/// either place, "neighbours" are the features of a task that looks for nearest ones. Nothing where
 /// `step_memory` knows nothing.
 ///   `place`: where it runs. `base_bytes`: of the program before it builds a model, where that was measured.
 ///   `images`: of data sets of which somebody has said how many there are.

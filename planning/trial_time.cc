@@ -151,7 +151,8 @@ TrialTime TrialTimes::of(const Workload& work, int gpus) const {
   };
   TrialTime time;
   const auto own = std::ranges::find_if(calibrations_, [&](const Calibration& calibration) {
-    return calibration.step_hash == work.step_hash && calibration.step_seconds > 0;
+    return calibration.step_hash == work.step_hash &&
+           (work.steps > 0 ? calibration.step_seconds : calibration.image_seconds) > 0;
   });
   const Rate wanted{.family = work.family,
                     .precision = work.trial.recipe.precision,

@@ -27,11 +27,18 @@ std::optional<double> macs_of(const ModelCounts& counts, const std::string& mode
   return macs == found->second.end() ? std::nullopt : std::optional{macs->second};
 }
 
-/// Of training whose features go to a bank, in which neighbours of those of an evaluation are looked for.
-double bank_images(const config::TaskConfig& task, std::int64_t train, double evaluations) {
-  if (!config::describes_images(task)) return 0;
-  const auto bank = static_cast<double>(task.bank > 0 ? std::min<std::int64_t>(task.bank, train) : train);
+/// Of training, described for neighbours in all evaluations.
+double described_for_bank(const config::TaskConfig& task, std::int64_t train, double evaluations) {
+  const auto bank = static_cast<double>(bank_images(task, train));
   return task.kind == config::TaskKind::kDino ? bank * evaluations : bank;  // otherwise features stay
+}
+
+/// Of an image's step, what is computed again in the backward pass where no block keeps what it made: the
+/// forward pass of what learns, a third of what it takes with both passes. Only DINO's teacher does not
+/// learn.
+double forward_of_step(const TrialConfig& trial, double step, double forward) {
+  constexpr double kTeachersViews = 2;
+  return (step - (trial.task.kind == config::TaskKind::kDino ? kTeachersViews * forward : 0)) / 3;
 }
 
 double blocks_of(const config::ModelConfig& model) {
@@ -95,6 +102,11 @@ ImageCounts in_both_splits(const TrialConfig& trial, const std::map<std::string,
 
 }  // namespace
 
+std::int64_t bank_images(const config::TaskConfig& task, std::int64_t train) {
+  if (!config::describes_images(task)) return 0;
+  return task.bank > 0 ? std::min<std::int64_t>(task.bank, train) : train;
+}
+
 ImageCounts image_counts(const TrialConfig& trial, const std::map<std::string, ImageCounts>& images) {
   ImageCounts counts = in_both_splits(trial, images);
   if (trial.data.held_out <= 0) return counts;
@@ -153,11 +165,12 @@ std::optional<Workload> workload_of(const TrialConfig& trial, const ModelCounts&
   work.step_images = static_cast<double>(std::min<std::int64_t>(recipe.batch, there.train));
   work.evaluations = static_cast<double>((steps + every - 1) / every);
   work.evaluated = work.evaluations * static_cast<double>(there.val) * (recipe.ema > 0 ? 2 : 1) +
-                   bank_images(trial.task, there.train, work.evaluations);
+                   described_for_bank(trial.task, there.train, work.evaluations);
   work.image_macs = *forward;
   const double twice = std::min(1.0, recipe.checkpoint_blocks / blocks_of(trial.model));
   constexpr double kForwardAndBackward = 3;  // where older counts do not say
-  work.step_macs = step.value_or(kForwardAndBackward * *forward) + twice * *forward + *teacher;
+  const double once = step.value_or(kForwardAndBackward * *forward);
+  work.step_macs = once + twice * forward_of_step(trial, once, *forward) + *teacher;
   return work;
 }
 

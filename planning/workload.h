@@ -43,6 +43,9 @@ std::string step_hash(const config::TrialConfig& trial);
 /// How many images a trial trains and evaluates on; 0: not known. `images`: what somebody has said.
 ImageCounts image_counts(const config::TrialConfig& trial, const std::map<std::string, ImageCounts>& images);
 
+/// How many of so many training images are described for nearest neighbours to be looked for among them.
+std::int64_t bank_images(const config::TaskConfig& task, std::int64_t train);
+
 /// `missing`: why there is none: its counts, or how many images its data have, are not known. `teacher`: the
 /// canonical model that it learns from, where that is another row's.
 std::optional<Workload> workload_of(const config::TrialConfig& trial, const ModelCounts& counts,

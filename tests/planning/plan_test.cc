@@ -251,6 +251,32 @@ TEST_F(PlanTest, MemoryOfACpuIsTheWholeProcessThatOfAGpuWhatLiesThere) {
   EXPECT_NEAR(on_cpu.rows(1).memory_bytes(), (112 + 31 + 3 + 16) * 0x1p20, 2000) << "16 bits";
 }
 
+TEST_F(PlanTest, MemoryHoldsTheFeaturesAmongWhichNearestAreLookedFor) {
+  const auto counts = count_memory(spec);
+  connect_cpus(db);
+  auto& row = spec.rows[0];
+  row.batch = 100;
+  const auto planned = [&](const char* task) {
+    auto document = config::canonical_document(config::read_trial_or_throw(config::Json::parse(
+        R"({"model": {"family": "vit", "dim": 48, "depth": 2, "heads": 2, "patch": 8},
+            "data": {"name": "shapes", "train_images": 4000, "val_images": 200}, "recipe": {"use": "demo", "batch": 100},
+            "seed": 0, "task": )" +
+        std::string{task} + "}")));
+    document.erase("seed");
+    row.config = config::canonical_json(document);
+    const auto planned = plan(spec, &db, counts);
+    const auto& parts = planned.rows(0).memory_parts();
+    return std::map<std::string, double>{parts.begin(), parts.end()};
+  };
+  const auto probe = planned(R"({"kind": "probe-knn", "bank": 1000})");
+  EXPECT_EQ(probe.at("neighbours"), 4 * 1000 * 48 + 4 * 1000 * 100) << "and similarities of a batch to them";
+  EXPECT_EQ(planned(R"({"kind": "probe-knn"})").at("neighbours"), 4 * 4000 * 48 + 4 * 4000 * 100);
+  const auto plain = planned(R"({"kind": "classify"})");
+  EXPECT_FALSE(plain.contains("neighbours"));
+  const auto views = planned(R"({"kind": "dino", "local_views": 4, "local_size": 16})");
+  EXPECT_EQ(views.at("loader"), 3 * plain.at("loader")) << "two whole views and four of a quarter";
+}
+
 /// Two rows of the demo's model that are trained for 4 and 2 epochs of 40 steps.
 ModelCounter::Result real_rows(sweeps::SweepSpec& spec) {
   ModelCounter::Result counts;
@@ -283,6 +309,25 @@ storage::Calibration measured_of(const sweeps::Row& row) {
           .image_seconds = 0.01,
           .start_seconds = 1,
           .checkpoint_seconds = 1};
+}
+
+TEST_F(PlanTest, TimeOfWhatLearnsNothingFollowsFromItsImages) {
+  auto counts = real_rows(spec);
+  auto& row = spec.rows[0];
+  const auto probe = config::read_trial_or_throw(config::Json::parse(
+      R"({"model": {"family": "vit", "dim": 48, "depth": 2, "heads": 2, "patch": 8},
+          "data": {"name": "shapes", "train_images": 4000, "val_images": 200},
+          "task": {"kind": "probe-knn"}, "recipe": {"batch": 100}, "seed": 0})"));
+  auto document = config::canonical_document(probe);
+  document.erase("seed");
+  row.config = config::canonical_json(document);
+  row.model = config::canonical_model_text(probe);
+  counts.counts[row.model] = {{"flops.macs", 1e6}};
+  auto measured = measured_of(row);
+  measured.step_seconds = 0, measured.steps = 0;
+  const auto plan = planning::plan(spec, nullptr, counts, {measured});
+  EXPECT_EQ(plan.rows(0).time().from(), "calibration");
+  EXPECT_NEAR(plan.rows(0).time().value(), 1 + (4000 + 200) * 0.01 + 1, 1e-6);
 }
 
 TEST_F(PlanTest, TimeFollowsFromACalibrationJustMadeOrKeptInTheStore) {

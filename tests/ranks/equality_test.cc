@@ -77,6 +77,13 @@ TEST_F(EqualityTest, ADetectionIsLearnedAndJudgedTheSame) {
   EXPECT_EQ(two.points.at("val/box_ap").size(), one.points.at("val/box_ap").size());
 }
 
+TEST_F(EqualityTest, ASelfDistillationIsLearnedAndJudgedTheSame) {
+  const auto one = run(self_distillation(), 1), two = run(self_distillation(), 2);
+  expect_same(one, two, 1e-3);
+  EXPECT_EQ(one.points.at("val/knn20").size(), 2U);
+  EXPECT_TRUE(one.state().contains("model.centre.mean"));
+}
+
 TEST_F(EqualityTest, HalfPrecisionAgreesOnTheStepsThatAreLeftOut) {
   auto recipe = full_recipe();
   recipe["precision"] = "fp16";

@@ -37,19 +37,23 @@ class ResumeTest : public RanksTest {
 };
 
 TEST_F(ResumeTest, TwoRanksThatWereStoppedGoOnAsIfTheyHadNotBeen) {
-  const auto whole = run(everything(), 2);
-  const auto first = stopped(everything(), 2, 7);
-  ASSERT_EQ(first.end.value("status", ""), "stopped") << first.end;
-  const auto second = run(everything(), 2, from(first));
-  ASSERT_EQ(second.end.value("status", ""), "completed") << second.end;
-  EXPECT_GE(second.start.at("resumed_step"), 7);
-  EXPECT_TRUE(second.start.at("bit_exact"));
-  const auto expected = whole.state(), state = second.state();
-  ASSERT_EQ(expected.size(), state.size());
-  for (const auto& [name, tensor] : expected) EXPECT_TRUE(torch::equal(tensor, state.at(name))) << name;
-  auto points = first.points;
-  for (auto [name, steps] : second.points) points[name].merge(steps);
-  EXPECT_EQ(points, whole.points);
+  auto distillation = self_distillation();
+  distillation["recipe"]["epochs"] = 5;
+  for (const auto& trained : {everything(), distillation}) {
+    const auto whole = run(trained, 2);
+    const auto first = stopped(trained, 2, 7);
+    ASSERT_EQ(first.end.value("status", ""), "stopped") << first.end;
+    const auto second = run(trained, 2, from(first));
+    ASSERT_EQ(second.end.value("status", ""), "completed") << second.end;
+    EXPECT_GE(second.start.at("resumed_step"), 7);
+    EXPECT_TRUE(second.start.at("bit_exact"));
+    const auto expected = whole.state(), state = second.state();
+    ASSERT_EQ(expected.size(), state.size());
+    for (const auto& [name, tensor] : expected) EXPECT_TRUE(torch::equal(tensor, state.at(name))) << name;
+    auto points = first.points;
+    for (auto [name, steps] : second.points) points[name].merge(steps);
+    EXPECT_EQ(points, whole.points);
+  }
 }
 
 TEST_F(ResumeTest, ACheckpointOfTwoRanksIsContinuedByOneAndSaysThatBitsDiffer) {

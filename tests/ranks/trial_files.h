@@ -45,6 +45,18 @@ class RanksTest : public testing::Test {
             {"seed", 0}};
   }
 
+  /// Without labels, with a teacher that has statistics of its own, in parts.
+  static json self_distillation() {
+    return json::parse(R"({
+      "model": {"family": "xcit", "dim": 16, "depth": 1, "heads": 2, "patch": 8, "class_blocks": 1},
+      "data": {"name": "shapes", "train_images": 120, "val_images": 33},
+      "task": {"kind": "dino", "prototypes": 32, "width": 32, "bottleneck": 16, "local_views": 2, "local_size": 16,
+               "teacher_momentum": 0.9},
+      "recipe": {"use": "demo", "epochs": 2, "batch": 20, "eval_every": 1, "optimiser": "sgd", "lr": 0.05,
+                 "flip": 0.5, "clip_norm": 1, "clip_rule": "each-tensor", "accumulate": 2, "sync_batch_norm": true},
+      "seed": 0})");
+  }
+
   /// The command line of a run in a folder of its own.
   std::vector<std::string> arguments(const json& trial, int ranks,
                                      const std::vector<std::string>& more = {}) {

@@ -53,7 +53,9 @@ TEST(DocumentLines, SayWhatEachDocumentComesToAndWhatOfItIsNotAsByDefault) {
   const std::string trial =
       R"({"model":{"preset":"xcit_nano_12_p16_224","block":{"attention":"tokens","temperature":2}},)"
       R"("data":{"name":"cifar10"},"recipe":{"use":"demo"}})";
-  const auto all = answers(trial + "\n{\"model\":{}}\n", commands::complete_model, commands::document_lines);
+  const auto all = answers(
+      trial + "\n{\"model\":{}}\n", [](config::Json& document) { commands::complete_model(document, {}); },
+      commands::document_lines);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].at("document").at("model").at("block"),
             Json::parse(R"({"attention":"tokens","lpi":true})"));

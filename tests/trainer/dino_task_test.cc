@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/dino/self_distillation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -195,6 +196,45 @@ TEST(DinoTask, PartsOfABatchAddUpToTheBatch) {
   EXPECT_GT(states[0].at("model.centre.mean").abs().max().item<double>(), 1e-3) << "it has moved";
 }
 
+TEST(DinoTask, AStepThatOverflowsLeavesTheStudentAndSpoilsNothing) {
+  const auto trial = dino_trial("xcit", {{"precision", "fp16"}, {"accumulate", 2}});
+  tasks::SelfDistillation task{trial, small_dino(), {}};
+  torch::manual_seed(1);
+  training::Learner learner{task.new_model(), nullptr, trial.recipe, torch::kCPU};
+  learner.state().at("scaler.scale").fill_(1e30);
+  const auto weight = [&](const char* name) { return learner.state().at(name).detach().clone(); };
+  const char* const of_student = "model.student.head.mlp.0.weight";
+  const auto before = weight(of_student);
+  take_steps(task, learner, 0, 1, 8, 1e-2);
+  EXPECT_TRUE(weight(of_student).equal(before));
+  EXPECT_LT(learner.state().at("scaler.scale").item<float>(), 1e30F);
+  learner.state().at("scaler.scale").fill_(64);
+  take_steps(task, learner, 1, 4, 8, 1e-2);
+  EXPECT_FALSE(weight(of_student).equal(before));
+  for (const auto& [name, tensor] : learner.state())
+    EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
+}
+
+TEST(DinoTask, WhatStudentAndTeacherSayIn16BitsIsNearlyWhatTheySayIn32) {
+  std::map<std::string, double> losses;
+  std::map<std::string, torch::Tensor> centres;
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    const auto trial = dino_trial("vit", {{"precision", precision}, {"drop_path", 0}});
+    tasks::SelfDistillation task{trial, small_dino(), {}};
+    torch::manual_seed(1);
+    training::Learner learner{task.new_model(), nullptr, trial.recipe, torch::kCPU};
+    losses[precision] = take_steps(task, learner, 0, 1, 8, 1e-3);
+    centres[precision] = learner.state().at("model.centre.mean").detach().clone();
+  }
+  EXPECT_GT(losses["fp32"], 1);
+  for (const auto& [precision, tolerance] : {std::pair{"bf16", 0.03}, {"fp16", 0.01}}) {
+    EXPECT_NEAR(losses[precision], losses["fp32"], tolerance * losses["fp32"]) << precision;
+    EXPECT_LT((centres[precision] - centres["fp32"]).norm().item<double>(),
+              tolerance * centres["fp32"].norm().item<double>())
+        << precision;
+  }
+}
+
 TEST(DinoTask, TwoRanksLearnWhatOneDoes) {
   const auto trial = plain_trial();
   const auto train = [&](std::shared_ptr<ranks::RankGroup> ranks,
@@ -245,7 +285,9 @@ TEST(DinoTask, FeaturesThatAreAllTheSameAreSaidToBe) {
   auto norm = models::state_of(*model).at("teacher.backbone.norm.weight");
   norm.zero_();
   models::state_of(*model).at("teacher.backbone.norm.bias").fill_(1);
+  EXPECT_EQ(task.warning(), "");
   const auto collapsed = judged(task, *model);
+  EXPECT_THAT(task.warning(), testing::StartsWith("features of different images are nearly the same"));
   EXPECT_LT(collapsed.at("val/feature_std"), 1e-3);
   EXPECT_GE(collapsed.at("val/knn20"), 0);
   norm.fill_(NAN);
@@ -277,7 +319,7 @@ TEST(DinoTask, ItsOptionsAreThoseOfTheTrial) {
   trial.task.global_area = {0.3, 0.9}, trial.task.local_area = {0.1, 0.2}, trial.task.frozen_epochs = 3,
   trial.task.fixed_norm = false;
   trial.task.teacher_temperature = 0.07, trial.task.teacher_temperature_epochs = 5, trial.task.bank = 30;
-  trial.task.student_temperature = 0.2, trial.task.centre_momentum = 0.8;
+  trial.task.student_temperature = 0.2, trial.task.centre_momentum = 0.8, trial.task.blur = 0.05;
   const auto options = tasks::dino_options(trial);
   EXPECT_EQ(options.head.prototypes, 64);
   EXPECT_EQ(options.head.hidden, 64);
@@ -291,6 +333,8 @@ TEST(DinoTask, ItsOptionsAreThoseOfTheTrial) {
   EXPECT_EQ(options.views.local.area_low, 0.1);
   EXPECT_EQ(options.views.local.area_high, 0.2);
   EXPECT_EQ(options.views.flip, 0.25);
+  EXPECT_EQ(options.views.blur_low, 0.05);
+  EXPECT_EQ(options.views.blur_high, 0.05);
   EXPECT_EQ(options.student_temperature, 0.2);
   EXPECT_EQ(options.teacher_temperature, 0.07);
   EXPECT_EQ(options.teacher_temperature_start, 0.04);
@@ -316,6 +360,8 @@ TEST(DinoTask, ByDefaultItIsTheReleases) {
   EXPECT_EQ(options.views.locals, release.views.locals);
   EXPECT_EQ(options.views.global.area_low, release.views.global.area_low);
   EXPECT_EQ(options.views.local.area_high, release.views.local.area_high);
+  EXPECT_EQ(options.views.blur_low, release.views.blur_low);
+  EXPECT_EQ(options.views.blur_high, release.views.blur_high);
   EXPECT_EQ(options.student_temperature, release.student_temperature);
   EXPECT_EQ(options.teacher_temperature, release.teacher_temperature);
   EXPECT_EQ(options.centre_momentum, release.centre_momentum);

@@ -69,7 +69,7 @@ Run declare_describe(CLI::App& app) {
     if (flags->lines) {
       Answers answers;
       const auto change = [&](config::Json& document) {
-        complete_model(document);
+        complete_model(document, flags->source.settings);
         change_settings(document, flags->source.settings);
       };
       (flags->document ? document_lines : describe_lines)(std::cin, answers.stream(), change);

@@ -11,7 +11,8 @@
 namespace abl::commands {
 
 /// What a document does not say beside its model becomes that of its preset: a description needs no recipe.
-void complete_model(config::Json& document);
+/// `settings`: changes to be made to it, which may choose another task.
+void complete_model(config::Json& document, const std::vector<std::string>& settings);
 
 /// Which model a command is about: a preset or a trial's document, and changes to it.
 struct ModelSource {

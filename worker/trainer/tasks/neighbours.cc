@@ -115,23 +115,31 @@ std::vector<std::uint32_t> chosen(std::uint32_t images, std::int64_t most) {
   return indices;
 }
 
-/// What all ranks have described, in the order of ranks. `most`: of one rank.
-Described gathered(const std::vector<Described>& own, std::int64_t most, std::int64_t width,
-                   const TaskPlace& place) {
+/// Those images of a split, of all ranks. Held once: where all can be read, features lie where they stay.
+/// Nothing when it was stopped.
+std::optional<Described> gathered(Describer& describe, const data::ImageSource& images,
+                                  const std::vector<std::uint32_t>& indices, const TaskPlace& place) {
   auto& ranks = *place.ranks;
-  auto features =
-      torch::zeros({ranks.ranks() * most, width}, torch::TensorOptions{torch::kFloat}.device(place.device));
-  auto labels =  // whose sum over the ranks is -1 where none has an image
-      torch::full({features.size(0)}, ranks.first() ? -1 : 0, features.options().dtype(torch::kLong));
-  auto at = ranks.rank() * most;
-  for (const auto& [some, of_some] : own) {
-    features.narrow(0, at, some.size(0)).copy_(some);
-    labels.narrow(0, at, some.size(0)).add_(of_some + 1);
-    at += some.size(0);
-  }
-  for (auto* all : {&features, &labels}) ranks.sum(*all);
-  const auto is_there = labels.ge(0).nonzero().squeeze(1);
-  return {.features = features.index_select(0, is_there), .labels = labels.index_select(0, is_there)};
+  const auto all = static_cast<std::int64_t>(indices.size());
+  const auto floats = torch::TensorOptions{torch::kFloat}.device(place.device);
+  Described bank{.features = torch::zeros({all, describe.width()}, floats),
+                 .labels = torch::full({all}, ranks.first() ? -1 : 0, floats.dtype(torch::kLong))};
+  const auto own = [&](const torch::Tensor& tensor) {
+    return tensor.slice(0, std::min<std::int64_t>(ranks.rank(), all), all, ranks.ranks());
+  };
+  const auto features = own(bank.features), labels = own(bank.labels);
+  std::int64_t at = 0;
+  if (!describe(images, indices, [&](const Described& some) {
+        const auto count = some.labels.size(0);
+        features.narrow(0, at, count).copy_(some.features);
+        labels.narrow(0, at, count).add_(some.labels + 1);  // the sum over ranks is -1 where no image is
+        at += count;
+      }))
+    return std::nullopt;
+  for (auto* tensor : {&bank.features, &bank.labels}) ranks.sum(*tensor);
+  const auto is_there = bank.labels.ge(0);
+  if (is_there.all().item<bool>()) return bank;
+  return Described{.features = bank.features.index({is_there}), .labels = bank.labels.index({is_there})};
 }
 
 /// Counts the images whose class their neighbours vote for.
@@ -197,18 +205,16 @@ std::int64_t described_images(const data::DataSet& set, const NeighbourBank& ban
 
 std::optional<std::map<std::string, double>> judge_by_neighbours(
     torch::nn::Module& backbone, const data::DataSet& set, const NeighbourBank& bank,
-    const config::TrialConfig& trial, const TaskPlace& place, const std::string& split,
-    const std::atomic<bool>& stop, const std::function<void(std::int64_t images)>& progress) {
+    const config::TrialConfig& trial, const TaskPlace& place, const std::atomic<bool>& stop,
+    const std::function<void(std::int64_t images)>& progress) {
   const torch::InferenceMode inference;
   backbone.eval();
   Describer describe{backbone, trial, place, stop, progress};
   const auto indices = chosen(set.train->size(), bank.images);
-  std::vector<Described> own;
-  if (!describe(*set.train, indices, [&](const Described& some) { own.push_back(some); }))
-    return std::nullopt;
-  const auto most = rounded_up(static_cast<std::int64_t>(indices.size()), place.ranks->ranks());
-  Votes votes{gathered(own, most, describe.width(), place), trial.data.classes};
-  own.clear();
+  auto described = gathered(describe, *set.train, indices, place);
+  if (!described) return std::nullopt;
+  Votes votes{std::move(*described), trial.data.classes};
+  described.reset();
 
   auto moments =
       torch::zeros({2, describe.width()}, torch::TensorOptions{torch::kFloat64}.device(place.device));
@@ -226,12 +232,19 @@ std::optional<std::map<std::string, double>> judge_by_neighbours(
   const auto mean = moments / images;
   const auto deviation = (mean[1] - mean[0].square()).clamp_min(0).sqrt().mean().item<double>();
   std::map<std::string, double> values{
-      {metric::of(split, metric::kFeatureStd), std::sqrt(static_cast<double>(describe.width())) * deviation}};
+      {metric::kFeatureStd, std::sqrt(static_cast<double>(describe.width())) * deviation}};
   const bool is_finite = number(1) == 0;
   for (std::size_t vote = 0; vote < kVotes.size(); ++vote)
-    values[metric::of(split, kVotes[vote].name)] =
+    values[kVotes[vote].name] =
         is_finite ? 100 * number(2 + vote) / images : std::numeric_limits<double>::quiet_NaN();
   return values;
+}
+
+std::map<std::string, double> of_split(const std::string& split,
+                                       const std::map<std::string, double>& values) {
+  std::map<std::string, double> named;
+  for (const auto& [name, value] : values) named.emplace(metric::of(split, name), value);
+  return named;
 }
 
 }  // namespace abl::tasks

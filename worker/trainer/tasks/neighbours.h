@@ -35,7 +35,10 @@ std::int64_t described_images(const data::DataSet& set, const NeighbourBank& ban
 /// eval_knn.py (temperature 0.07).
 std::optional<std::map<std::string, double>> judge_by_neighbours(
     torch::nn::Module& backbone, const data::DataSet& set, const NeighbourBank& bank,
-    const config::TrialConfig& trial, const TaskPlace& place, const std::string& split,
-    const std::atomic<bool>& stop, const std::function<void(std::int64_t images)>& progress);
+    const config::TrialConfig& trial, const TaskPlace& place, const std::atomic<bool>& stop,
+    const std::function<void(std::int64_t images)>& progress);
+
+/// The same under the names that they have of a split: "val/knn20".
+std::map<std::string, double> of_split(const std::string& split, const std::map<std::string, double>& values);
 
 }  // namespace abl::tasks

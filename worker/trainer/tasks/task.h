@@ -106,6 +106,8 @@ class Task {
   /// What the newest evaluation was like, beyond its metrics: some fixed images with what was told of them,
   /// scores of each class. Of the first rank. Nothing where there is no more to say.
   virtual std::optional<probes::Findings> predictions() { return std::nullopt; }
+  /// What the newest evaluation shows to be wrong, in words for the log. Empty where nothing is.
+  virtual std::string warning() const { return {}; }
 };
 
 }  // namespace abl::tasks

@@ -251,6 +251,8 @@ bool Training::evaluate_as(const std::string& split, torch::nn::Module& model,
   const auto values = task_->evaluate(model, split, stop, {});
   if (!values) return false;
   events_.metric(done_, *values);
+  if (const std::string warning = task_->warning(); !warning.empty())
+    events_.log(LogLevel::kWarning, fmt::format("step {}: {}", done_, warning));
   tasks::expect_finite(*values, fmt::format("at step {}", done_));
   if (split == protocol::metric::kVal && ranks_.first() && !options_.only_timed) say_predictions();
   for (const auto& [metric, value] : *values) note_best(metric, value), note_progress(metric, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/dino/self_distillation.h"
 
+#include <fmt/format.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "models/dino/loss.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/tasks/opened_data.h"
@@ -175,8 +177,20 @@ Work SelfDistillation::work(torch::nn::Module& model, std::int64_t step, bool ha
 std::optional<std::map<std::string, double>> SelfDistillation::evaluate(
     torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
     const std::function<void(std::int64_t images)>& progress) {
-  return judge_by_neighbours(dynamic_cast<models::DinoImpl&>(model).teacher().backbone(), set_, options_.bank,
-                             trial_, place_, split, stop, progress);
+  const auto judged = judge_by_neighbours(dynamic_cast<models::DinoImpl&>(model).teacher().backbone(), set_,
+                                          options_.bank, trial_, place_, stop, progress);
+  if (!judged) return std::nullopt;
+  spread_ = judged->at(protocol::metric::kFeatureStd);
+  return of_split(split, *judged);
+}
+
+std::string SelfDistillation::warning() const {
+  constexpr double kCollapsed = 0.1;  // 1 where features spread over all directions
+  if (!spread_ || !(*spread_ < kCollapsed)) return {};
+  return fmt::format(
+      "features of different images are nearly the same: {} is {:.2g}, of 1 where they spread "
+      "evenly; a lower lr, a longer warmup or a lower teacher_temperature may keep them apart",
+      protocol::metric::kFeatureStd, *spread_);
 }
 
 }  // namespace abl::tasks

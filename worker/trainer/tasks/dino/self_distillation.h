@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/image_source.h"
@@ -62,6 +63,7 @@ class SelfDistillation final : public Task {
   std::optional<std::map<std::string, double>> evaluate(
       torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
       const std::function<void(std::int64_t images)>& progress) override;
+  std::string warning() const override;
 
  private:
   using ViewsPlan = MakingPlan<images::MultiCropViews>;
@@ -73,6 +75,7 @@ class SelfDistillation final : public Task {
   const TaskPlace place_;
   const data::DataSet set_;
   const TaskData data_;
+  std::optional<double> spread_;  ///< of features in the newest evaluation: feature_std
   const ranks::BatchShare share_;
   const std::unique_ptr<data::EpochOrder> order_;
   const BatchInput input_;

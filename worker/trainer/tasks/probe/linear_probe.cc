@@ -61,13 +61,11 @@ std::optional<std::map<std::string, double>> LinearProbe::evaluate(
     const std::function<void(std::int64_t images)>& progress) {
   auto values = Classification::evaluate(model, split, stop, progress);
   if (!values) return values;
-  if (!by_neighbours_.contains(split)) {
-    auto judged =
-        judge_by_neighbours(started(model), set(), options_.bank, trial_, place(), split, stop, progress);
-    if (!judged) return std::nullopt;
-    by_neighbours_.emplace(split, std::move(*judged));
-  }
-  values->insert(by_neighbours_.at(split).begin(), by_neighbours_.at(split).end());
+  if (!by_neighbours_)
+    by_neighbours_ =
+        judge_by_neighbours(started(model), set(), options_.bank, trial_, place(), stop, progress);
+  if (!by_neighbours_) return std::nullopt;
+  values->merge(of_split(split, *by_neighbours_));
   return values;
 }
 

@@ -46,7 +46,9 @@ std::shared_ptr<torch::nn::Module> NeighbourProbe::new_model() const {
 std::optional<std::map<std::string, double>> NeighbourProbe::evaluate(
     torch::nn::Module& model, const std::string& split, const std::atomic<bool>& stop,
     const std::function<void(std::int64_t images)>& progress) {
-  return judge_by_neighbours(model, set_, bank_, trial_, place_, split, stop, progress);
+  const auto judged = judge_by_neighbours(model, set_, bank_, trial_, place_, stop, progress);
+  if (!judged) return std::nullopt;
+  return of_split(split, *judged);
 }
 
 }  // namespace abl::tasks

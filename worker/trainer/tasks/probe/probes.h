@@ -67,7 +67,7 @@ class LinearProbe final : public Classification {
  private:
   const config::TrialConfig& trial_;
   const LinearProbeOptions options_;
-  std::map<std::string, std::map<std::string, double>> by_neighbours_;  ///< by split
+  std::optional<std::map<std::string, double>> by_neighbours_;  ///< once asked; of averaged weights too
 };
 
 /// Of which answers are the features. Nothing is trained.
