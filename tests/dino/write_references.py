@@ -10,18 +10,14 @@ teacher.<name>; of a ViT also features.last (class tokens of the last two blocks
 evaluation. Metadata key "config": family, sizes and numbers. Weights are random. Nothing is written where this code and these versions
 have written.
 """
-import argparse
-import hashlib
-import importlib.metadata
-import json
-import os
 import pathlib
 import sys
 import zlib
+from functools import partial
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "parity")]
-from environment import demand, prepare
+from references import write_references
 
 B, PROTOTYPES = 3, 40
 CASES = dict(
@@ -86,35 +82,12 @@ def tensors_of(name, case):
     others = dict(student.named_parameters())
     tensors |= {f"teacher.{key}": m * parameter + (1 - m) * others[key] for key, parameter in teacher.named_parameters()}
     tensors["centre"] = c * centre + (1 - c) * of_teacher.mean(0)
-    return {key: tensor.detach().contiguous() for key, tensor in tensors.items()}
+    return tensors
 
 
-def made_from():
-    code = hashlib.sha256()
-    for file in sorted(HERE.glob("*.py")):
-        code.update(file.read_bytes())
-    return json.dumps(dict(code=code.hexdigest(), **{name: importlib.metadata.version(name) for name in ("torch", "timm")}))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder to write to")
-    out = parser.parse_args().out
-    demand()
-    stamp = out / "made_from.json"
-    if stamp.exists() and stamp.read_text() == made_from():
-        return print(f"{out} is up to date")
-    prepare()
-    from safetensors.torch import save_file
-    out.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
+def all_cases():
     for name, case in CASES.items():
-        tensors = tensors_of(name, case)
-        assert all(value.isfinite().all() for value in tensors.values()), f"{name}: not finite"
-        save_file(tensors, out / f"{name}.tmp", {"config": json.dumps(case | NUMBERS | dict(prototypes=PROTOTYPES))})
-        os.replace(out / f"{name}.tmp", out / f"{name}.safetensors")
-    stamp.write_text(made_from())
-    print(f"{len(CASES)} files in {out}")
+        yield name, case | NUMBERS | dict(prototypes=PROTOTYPES), partial(tensors_of, name, case)
 
 
-main()
+write_references(__doc__, HERE.glob("*.py"), all_cases)

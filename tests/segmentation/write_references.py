@@ -13,12 +13,7 @@ precision: in single, the one of ten thousand values before a ReLU that is next 
 order of summing. Weights are random, and depend on the names of case and tensor alone.
 Nothing is written where this code and these versions have written.
 """
-import argparse
-import hashlib
-import importlib.metadata
-import json
 import math
-import os
 import pathlib
 import sys
 import zlib
@@ -26,7 +21,7 @@ from functools import partial
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "parity")]
-from environment import demand, prepare
+from references import write_references
 
 IGNORED, CLASSES = 255, 7
 
@@ -169,38 +164,4 @@ def all_cases():
         yield name, config, partial(segmenter_tensors, name, build)
 
 
-def write(name, config, tensors, out):
-    import torch
-    from safetensors.torch import save_file
-    tensors = {key: value.detach().contiguous() for key, value in tensors.items()}
-    assert all(value.isfinite().all() for value in tensors.values() if value.is_floating_point()), f"{name}: not finite"
-    save_file(tensors, out / f"{name}.tmp", {"config": json.dumps(config)})
-    os.replace(out / f"{name}.tmp", out / f"{name}.safetensors")
-
-
-def made_from():
-    code = hashlib.sha256()
-    for file in sorted([*HERE.glob("*.py"), *(HERE.parent / "parity" / "reference_models").glob("*.py")]):
-        code.update(file.read_bytes())
-    return json.dumps(dict(code=code.hexdigest(), **{name: importlib.metadata.version(name) for name in ("torch", "timm")}))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder to write to")
-    out = parser.parse_args().out
-    demand()
-    stamp = out / "made_from.json"
-    if stamp.exists() and stamp.read_text() == made_from():
-        return print(f"{out} is up to date")
-    prepare()
-    out.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
-    cases = list(all_cases())
-    for name, config, tensors in cases:
-        write(name, config, tensors(), out)
-    stamp.write_text(made_from())
-    print(f"{len(cases)} files in {out}")
-
-
-main()
+write_references(__doc__, [*HERE.glob("*.py"), *(HERE.parent / "parity" / "reference_models").glob("*.py")], all_cases)
