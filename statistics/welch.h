@@ -14,5 +14,7 @@ namespace abl::statistics {
 /// Nothing where no test can be made: fewer than two values on a side, a value that is not finite, or no
 /// spread at all, neither in `a` nor in `b`. Source: Welch 1947.
 std::optional<TTest> welch_test(const std::vector<double>& a, const std::vector<double>& b);
+/// The same of what is known of them.
+std::optional<TTest> welch_test_of(const Summary& a, const Summary& b);
 
 }  // namespace abl::statistics

@@ -48,10 +48,8 @@ std::string why_untested(const Compared& of, Test test) {
 
 std::optional<double> p_of(const Compared& of, Test test, StatisticsMemo* memo) {
   switch (test) {
-    case Test::kWelch: {
-      const auto result = statistics::welch_test(of.row, of.baseline);
-      return result ? std::optional{result->p} : std::nullopt;
-    }
+    case Test::kWelch:  // of summaries
+      break;
     case Test::kPaired: {
       const auto result = statistics::paired_t_test(of.row, of.baseline);
       return result ? std::optional{result->p} : std::nullopt;
@@ -71,12 +69,15 @@ std::optional<double> p_of(const Compared& of, Test test, StatisticsMemo* memo) 
 Sample::Sample(const v1::Cell& cell)
     : mean{cell.mean()}, finite_mean{std::isfinite(cell.mean())}, settled{cell.settled()} {
   if (cell.diverged_size() > 0) diverged = fmt::format("seed {}", cell.diverged(0));
+  const auto count = static_cast<std::size_t>(cell.runs_size());
+  values.reserve(count), seeds.reserve(count), runs.reserve(count);
   for (const auto& run : cell.runs()) {
     values.push_back(run.value());
     seeds.push_back(run.seed());
     runs.push_back(run.run());
     if (diverged.empty() && !std::isfinite(run.value())) diverged = fmt::format("seed {}", run.seed());
   }
+  summary = statistics::summarise(values);
 }
 
 Compared::Compared(const Sample& of_row, const Sample& of_baseline, Test test) {
@@ -158,6 +159,13 @@ Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compar
     result.why_not = "the same runs as the baseline's";
     return result;
   }
+  if (compare.test == Test::kWelch && row.summary && baseline.summary) {  // of many rows: nothing is copied
+    result.difference = row.summary->mean - baseline.summary->mean;
+    if (const auto test = statistics::welch_test_of(*row.summary, *baseline.summary)) {
+      result.p = test->p;
+      return result;
+    }
+  }
   const Compared of{row, baseline, compare.test};
   const auto ours = statistics::summarise(of.row), theirs = statistics::summarise(of.baseline);
   if (ours && theirs) result.difference = ours->mean - theirs->mean;
@@ -200,6 +208,7 @@ Sample Looks::of(const Sample& sample, std::span<const std::int64_t> seeds) {
     part.values.push_back(values.at(seed));
     part.seeds.push_back(seed);
   }
+  part.summary = statistics::summarise(part.values);
   return part;
 }
 

@@ -15,6 +15,7 @@
 #include "statistics/difference.h"
 #include "statistics/interval.h"
 #include "statistics/sequential.h"
+#include "statistics/summary.h"
 #include "storage/types.h"
 
 /// What is compared of two rows of a table, and how: by `compare_cells` for a whole table, by
@@ -36,6 +37,7 @@ struct Sample {
   std::string diverged;  ///< the first seed that was not finite all along, or empty
   double mean = 0;
   bool finite_mean = false;
+  std::optional<statistics::Summary> summary;  ///< of the values
   std::uint32_t settled = 0;  ///< with looks: so many of the first seeds have ended, one way or the other
 };
 

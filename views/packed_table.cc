@@ -21,8 +21,8 @@ PackedTable::PackedTable(v1::Table&& table, std::shared_ptr<StatisticsMemo> memo
     ends_.push_back(bytes_.size());
   }
   bytes_.shrink_to_fit();
-  if (table.GetArena())
-    table.clear_rows();  // which it frees with the rest
+  if (google::protobuf::Arena* const arena = table.GetArena())  // which frees them with the rest
+    google::protobuf::Arena::CreateMessage<v1::Table>(arena)->mutable_rows()->Swap(table.mutable_rows());
   else
     google::protobuf::RepeatedPtrField<v1::TableRow>{}.Swap(table.mutable_rows());
   head_ = std::move(table);

@@ -33,6 +33,7 @@
 #include "views/comparison.h"
 #include "views/convert.h"
 #include "views/packed_table.h"
+#include "views/table_notes.h"
 
 namespace {
 
@@ -110,14 +111,17 @@ void measure_tables(const std::vector<Values>& rows, int repetitions) {
     auto table = table_of(large, compare);
     const auto memo = std::make_shared<abl::views::StatisticsMemo>();
     std::shared_ptr<PackedTable> packed;
-    const auto pack = [&] {
-      packed = std::make_shared<PackedTable>(abl::views::to_proto(table, memo.get()), memo);
+    const auto pack = [&] {  // as a table is kept (views/table_cache.h)
+      abl::views::TableArena arena;
+      auto& message = arena.new_table();
+      abl::views::to_proto(table, memo.get(), message);
+      packed = std::make_shared<PackedTable>(std::move(message), memo, abl::views::noted(table));
     };
     const auto page = [&] { sink += packed->part({.count = 200, .with_statistics = true}).rows_size(); };
     measure("  tests, ranks", 1, pack);
     measure("  200 rows with statistics", 1, page);
     table.rows[100].cells[0].values[0].value += 1;
-    measure("  tests, ranks after one value", 3, pack);
+    measure("  tests, ranks after one value", repetitions, pack);
     measure("  200 rows with statistics after one value", 3, page);
   }
 }
