@@ -76,6 +76,7 @@ torch::Tensor interpolate_positions(const torch::Tensor& table, std::int64_t row
   TORCH_CHECK_VALUE(side * side == places, "a table of ", places, " positions is of no square map");
   if (rows == side && columns == side) return table;
 
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};  // in float32, always
   const auto map = table.narrow(1, extra, places).to(torch::kFloat).reshape({side, side * D});
   const auto down = resize_matrix(side, rows, table.device()),
              across = resize_matrix(side, columns, table.device());

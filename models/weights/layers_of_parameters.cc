@@ -51,8 +51,17 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::ranges::find(words, word) != words.end();
 }
 
+/// Below segmenters and detectors, what is trained there by the name that it has in a classifier. Other parts
+/// of them have none that is known below: they are of the head.
+std::string_view below_heads(std::string_view name) {
+  if (!name.starts_with("backbone.")) return name;
+  for (const std::string_view folder : {"backbone.", "body.", "trunk."})
+    if (name.starts_with(folder)) name.remove_prefix(folder.size());
+  return name;
+}
+
 Place place_of(std::string_view name) {
-  const auto parts = parts_of(name);
+  const auto parts = parts_of(below_heads(name));
   const auto part = [&](std::size_t i) { return i < parts.size() ? parts[i] : std::string_view{}; };
   if (is_one_of(part(0), kStems)) return {0};
   if (part(0) == "cls_attn_blocks") return {2, number(part(1)).value_or(0)};

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
 #include "models/backbones/resnet.h"
+#include "models/weights/layers_of_parameters.h"
 #include "tests/dense/refused.h"
 #include "tests/models/autocast.h"
 
@@ -147,6 +149,16 @@ TEST(MaskRcnn, SaysWhatIsWrongWithATarget) {
                 MaskRcnn{MaskRcnnOptions{}, std::make_shared<torch::nn::ModuleListImpl>()};
               }),
               testing::HasSubstr("; expected one with feature maps"));
+}
+
+TEST(MaskRcnn, LayersAreThoseOfItsBackboneAndAllElseIsTheHead) {
+  const auto layers = layers_of_parameters(*small_model());
+  int last = 0;
+  for (const auto& [name, layer] : layers) last = std::max(last, layer);
+  EXPECT_GT(last, 3);
+  EXPECT_EQ(layers.at("backbone.body.conv1.weight"), 0);
+  for (const auto& [name, layer] : layers)
+    EXPECT_EQ(layer < last, name.starts_with("backbone.body.")) << name;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "models/counting/parameters.h"
 #include "models/embedding/positions.h"
+#include "tests/models/autocast.h"
 #include "tests/models/bfloat16.h"
 #include "tests/models/position_tables.h"
 #include "tests/models/refusal.h"
@@ -133,6 +134,30 @@ TEST(InterpolatePositions, ResizesAsTimm) {
   };
   expect_table(interpolate_positions(wave(3), 5, 5), kLarger);
   expect_table(interpolate_positions(wave(4), 2, 3), kSmaller);
+}
+
+TEST(InterpolatePositions, IsTheResizingOperatorWithItsGradient) {
+  const auto resized =
+      [](const torch::Tensor& table) {  // [1, 2, 16, 2]: what it does with the image of a table
+        return at::_upsample_bicubic2d_aa(table.narrow(1, 1, 16).view({1, 4, 4, 2}).permute({0, 3, 1, 2}),
+                                          {7, 3}, false)
+            .permute({0, 2, 3, 1})
+            .reshape({1, 21, 2});
+      };
+  const auto one = wave(4).narrow(1, 0, 17).clone().requires_grad_(),
+             other = one.detach().clone().requires_grad_();
+  const auto got = interpolate_positions(one, 7, 3), expected = resized(other);
+  EXPECT_LT(relative_error(got.narrow(1, 1, 21), expected), 1e-6);
+  const auto along = torch::cos(torch::arange(42, torch::kFloat)).view({1, 21, 2});
+  (got.narrow(1, 1, 21) * along).sum().backward();
+  (expected * along).sum().backward();
+  EXPECT_LT(relative_error(one.grad(), other.grad()), 1e-6);
+}
+
+TEST(InterpolatePositions, IsInFloat32UnderAutocast) {
+  const auto exact = interpolate_positions(wave(4), 7, 3);
+  const Autocast autocast;
+  EXPECT_TRUE(torch::equal(interpolate_positions(wave(4), 7, 3), exact));
 }
 
 TEST(InterpolatePositions, KeepsATableThatFits) {

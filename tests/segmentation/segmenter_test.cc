@@ -5,6 +5,7 @@
 #include <torch/autograd.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "models/counting/meta_kernels.h"
 #include "models/dense/trunk_maps.h"
+#include "models/weights/layers_of_parameters.h"
 #include "models/weights/weight_decay.h"
 #include "tests/segmentation/backbones.h"
 
@@ -49,6 +51,23 @@ TEST(Segmenter, OfEveryHeadTrainsEveryParameterOnEveryKindOfBackbone) {
         EXPECT_TRUE(parameter.value().grad().defined())
             << name << " on " << backbone << ": " << parameter.key();
     }
+}
+
+TEST(Segmenter, LayersAreThoseOfItsBackboneAndAllElseIsTheHead) {
+  for (const auto* backbone : {"xcit", "simple-vit of mean shift", "swin of charts"}) {
+    const auto layers = layers_of_parameters(*segmenter(backbone, heads()[0].second));
+    int last = 0;
+    for (const auto& [name, layer] : layers) last = std::max(last, layer);
+    EXPECT_GT(last, 3) << backbone;
+    for (const auto& [name, layer] : layers) {
+      const bool is_of_the_trunk =
+          name.starts_with("backbone.trunk.") && !name.starts_with("backbone.trunk.norm");
+      EXPECT_EQ(layer < last, is_of_the_trunk) << backbone << ": " << name;
+      if (name.starts_with("backbone.trunk.patch_embed")) {
+        EXPECT_EQ(layer, 0) << backbone << ": " << name;
+      }
+    }
+  }
 }
 
 TEST(Segmenter, WeighsWhatLearnsBesideByTwoFifths) {
