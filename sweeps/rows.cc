@@ -350,9 +350,8 @@ class Chains {
 
 /// What the row sets is then what it is set to. False for one that cannot be had: it runs nothing, and
 /// nothing of it can be counted.
-bool to_scale(Scale& scale, Settings& settings, Row& row, std::vector<DraftSource>& sources,
-              Problems& problems) {
-  if (const auto cannot = scale.apply(settings, sources, problems)) {
+bool to_scale(Scale& scale, Settings& settings, Row& row, Problems& problems) {
+  if (const auto cannot = scale.apply(settings, problems)) {
     if (!row.not_trained) {  // what the file says of it is said first
       row.not_trained = protocol::NotTrained::kScale;
       row.not_trained_why = *cannot;
@@ -522,10 +521,11 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
       resolve_command(own, base, *command, settings, row, found);
     } else {
       if (scale) scaled[place] = {.id = row.id, .written = own.document()};
-      std::vector<DraftSource> instead;
-      if (scale && !to_scale(*scale, own, row, instead, problems)) continue;
-      if (!chains.look_elsewhere(place, instead)) continue;
+      const bool may_start = scale && !row.not_trained;
+      if (!chains.look_elsewhere(place, may_start ? scale->sources(own) : std::vector<DraftSource>{}))
+        continue;
       if (scale && chains.takes_what_is_not_had(place, row)) continue;
+      if (scale && !to_scale(*scale, own, row, problems)) continue;
       tune();
       chains.take_weights(place, own);
       resolve_trial(own, settings, row, found, doubts);

@@ -162,19 +162,33 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
   return rule;
 }
 
-std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSource>& sources,
-                                        Problems& problems) {
+bool Scale::holds(const Rule& rule, const Settings& settings) {
+  return std::ranges::all_of(rule.when, [&](const Condition& condition) {
+    const auto there = settings.text_at(condition.key);
+    return there && std::ranges::any_of(condition.values, [&](const std::string& value) {
+             return value == *there || value == kAny;
+           });
+  });
+}
+
+std::vector<DraftSource> Scale::sources(const Settings& settings) const {
+  std::vector<DraftSource> all;
+  for (const Rule& rule : rules_) {
+    if (!holds(rule, settings)) continue;
+    for (const DraftSource& source : rule.sources) {
+      std::erase_if(all, [&](const DraftSource& earlier) { return earlier.role == source.role; });
+      all.push_back(source);
+    }
+  }
+  return all;
+}
+
+std::optional<std::string> Scale::apply(Settings& settings, Problems& problems) {
   applied_ = true;
   std::vector<Rule*> held;
   std::optional<std::string> cannot;
   for (Rule& rule : rules_) {
-    const bool holds = std::ranges::all_of(rule.when, [&](const Condition& condition) {
-      const auto there = settings.text_at(condition.key);
-      return there && std::ranges::any_of(condition.values, [&](const std::string& value) {
-               return value == *there || value == kAny;
-             });
-    });
-    if (!holds) continue;
+    if (!holds(rule, settings)) continue;
     if (!rule.cannot.empty()) {
       rule.held = true;
       if (!cannot) cannot = rule.cannot;
@@ -187,10 +201,6 @@ std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSou
     rule->held = rule->held || placed || !rule->layers;
     for (const std::string& key : rule->drop) settings.take_out(key);
     for (const Assignment& assignment : rule->set) settings.assign(assignment, problems);
-    for (const DraftSource& source : rule->sources) {
-      std::erase_if(sources, [&](const DraftSource& earlier) { return earlier.role == source.role; });
-      sources.push_back(source);
-    }
   }
   return cannot;
 }

@@ -24,11 +24,13 @@ class Scale {
   /// How many seeds a row has at this scale, where it says so.
   const std::optional<int>& seeds() const { return seeds_; }
 
+  /// Rows of other sweeps whose weights a row takes at this scale in place of its own.
+  std::vector<DraftSource> sources(const Settings& settings) const;
+
   /// Changes what a row runs. Which rules hold is asked of what the row is without any of them; of two that
   /// set the same key the later one counts.
   /// Returns why there is no such row at this scale, if that is so.
-  ///   `sources`: gets those whose weights such a row takes at this scale in place of its own
-  std::optional<std::string> apply(Settings& settings, std::vector<DraftSource>& sources, Problems& problems);
+  std::optional<std::string> apply(Settings& settings, Problems& problems);
 
   /// After every row: a rule that holds for no row and a scale that changes nothing are problems. Of a scale
   /// that several tables share (`from`), a rule may be for another table.
@@ -58,6 +60,7 @@ class Scale {
     std::string cannot;                ///< why rows that meet it cannot be had at this scale; empty: they can
     bool held = false;                 ///< for some row
   };
+  static bool holds(const Rule& rule, const Settings& settings);
 
   Rule read_rule(YamlReader& reader, const Node& node, const std::string& field) const;
   /// Whether the layers were there; what cannot be said in fewer is `cannot`.
