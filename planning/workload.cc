@@ -170,7 +170,8 @@ std::optional<Workload> workload_of(const TrialConfig& trial, const ModelCounts&
   const double twice = std::min(1.0, recipe.checkpoint_blocks / blocks_of(trial.model));
   constexpr double kForwardAndBackward = 3;  // where older counts do not say
   const double once = step.value_or(kForwardAndBackward * *forward);
-  work.step_macs = once + twice * forward_of_step(trial, once, *forward) + *teacher;
+  const double again = step ? forward_of_step(trial, *step, *forward) : *forward;
+  work.step_macs = once + twice * again + *teacher;
   return work;
 }
 

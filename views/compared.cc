@@ -48,8 +48,10 @@ std::string why_untested(const Compared& of, Test test) {
 
 std::optional<double> p_of(const Compared& of, Test test, StatisticsMemo* memo) {
   switch (test) {
-    case Test::kWelch:  // of summaries
-      break;
+    case Test::kWelch: {
+      const auto result = statistics::welch_test(of.row, of.baseline);
+      return result ? std::optional{result->p} : std::nullopt;
+    }
     case Test::kPaired: {
       const auto result = statistics::paired_t_test(of.row, of.baseline);
       return result ? std::optional{result->p} : std::nullopt;

@@ -162,7 +162,7 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino"},
       {.name = "local_size",
        .member = &T::local_size,
-       .sentence = "Side of a small crop, in pixels.",
+       .sentence = "Side of a small crop, in pixels; at most data.image_size.",
        .range = {1, 4096},
        .inert = has_no_local_views,
        .inert_when = "kind is not dino, or local_views is 0"},
@@ -403,7 +403,7 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
   else if (has_small_crops && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
-  if (task.kind == TaskKind::kDino && task.frozen_epochs > std::max(1., recipe.epochs))
+  if (task.kind == TaskKind::kDino && task.frozen_epochs > 1 && task.frozen_epochs >= recipe.epochs)
     refuse("task.frozen_epochs", fmt::format("{} of {} epochs, in all of which the last layer is frozen; "
                                              "expected fewer",
                                              task.frozen_epochs, canonical_number(recipe.epochs)));

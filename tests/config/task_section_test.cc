@@ -267,8 +267,8 @@ TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
       ElementsAre("task.local_size: 96 pixels of a small crop; expected at most data.image_size, 32"));
   EXPECT_THAT(describing_with("dino", "/task/global_area", {1, 0.5}),
               ElementsAre("task.global_area: [1, 0.5]; expected [minimum, maximum]"));
-  EXPECT_THAT(describing_with("dino", "/task/frozen_epochs", 3),
-              ElementsAre("task.frozen_epochs: 3 of 2 epochs, in all of which the last layer is frozen; "
+  EXPECT_THAT(describing_with("dino", "/task/frozen_epochs", 2),
+              ElementsAre("task.frozen_epochs: 2 of 2 epochs, in all of which the last layer is frozen; "
                           "expected fewer"));
   EXPECT_THAT(describing_with("dino", "/task/blur", -1), ElementsAre(HasSubstr("task.blur")));
   EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),

@@ -80,7 +80,9 @@ class RanksTest : public testing::Test {
     for (const auto& [name, steps] : one.points) {
       ASSERT_EQ(several.points.at(name).size(), steps.size()) << name;
       // one image more or less that is recognised is within float error, a loss that is another is not
-      const double allowed = name.ends_with("/loss") ? tolerance : 100.0 / 20;
+      const double allowed = name.ends_with("/loss")          ? tolerance
+                             : name.ends_with("/feature_std") ? 10 * tolerance
+                                                              : 100.0 / 20;
       for (const auto& [step, value] : steps)
         EXPECT_NEAR(several.points.at(name).at(step), value, allowed) << name << " at step " << step;
     }

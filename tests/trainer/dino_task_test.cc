@@ -273,7 +273,8 @@ TEST(DinoTask, TwoRanksLearnWhatOneDoes) {
   expect_close(two[0], one, 5e-5);
   EXPECT_FALSE(one.at("model.teacher.head.mlp.0.weight").equal(start.at("teacher.head.mlp.0.weight")));
   EXPECT_EQ(of_two[0], of_two[1]);
-  for (const auto& [name, value] : of_one) EXPECT_NEAR(of_two[0].at(name), value, 3) << name;
+  for (const auto& [name, value] : of_one)  // of 40 images one
+    EXPECT_NEAR(of_two[0].at(name), value, name.ends_with("feature_std") ? 1e-3 : 2.6) << name;
 }
 
 TEST(DinoTask, FeaturesThatAreAllTheSameAreSaidToBe) {
@@ -285,7 +286,7 @@ TEST(DinoTask, FeaturesThatAreAllTheSameAreSaidToBe) {
   auto norm = models::state_of(*model).at("teacher.backbone.norm.weight");
   norm.zero_();
   models::state_of(*model).at("teacher.backbone.norm.bias").fill_(1);
-  EXPECT_EQ(task.warning(), "");
+  EXPECT_EQ(task.warning(), "") << "features of the first evaluation may be those of an untrained network";
   const auto collapsed = judged(task, *model);
   EXPECT_THAT(task.warning(), testing::StartsWith("features of different images are nearly the same"));
   EXPECT_LT(collapsed.at("val/feature_std"), 1e-3);

@@ -20,7 +20,8 @@ config::Json document_of(const std::string& preset) {
 const char* usual_recipe(config::Json document, const std::vector<std::string>& settings) {
   document["recipe"] = {{"use", "demo"}};
   change_settings(document, settings);
-  return document.contains("task") ? "demo" : "msf-imagenet";
+  const config::Json::json_pointer kind{"/task/kind"};
+  return document.contains(kind) && document[kind] != "classify" ? "demo" : "msf-imagenet";
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 
 namespace abl::commands {
 
-/// What a document does not say beside its model becomes that of its preset: a description needs no recipe.
+/// What a document does not say beside its model becomes that of its preset, its recipe one that fits its
+/// task: a description needs none.
 /// `settings`: changes to be made to it, which may choose another task.
 void complete_model(config::Json& document, const std::vector<std::string>& settings);
 

@@ -214,7 +214,6 @@ std::optional<std::map<std::string, double>> judge_by_neighbours(
   auto described = gathered(describe, *set.train, indices, place);
   if (!described) return std::nullopt;
   Votes votes{std::move(*described), trial.data.classes};
-  described.reset();
 
   auto moments =
       torch::zeros({2, describe.width()}, torch::TensorOptions{torch::kFloat64}.device(place.device));

@@ -180,17 +180,19 @@ std::optional<std::map<std::string, double>> SelfDistillation::evaluate(
   const auto judged = judge_by_neighbours(dynamic_cast<models::DinoImpl&>(model).teacher().backbone(), set_,
                                           options_.bank, trial_, place_, stop, progress);
   if (!judged) return std::nullopt;
+  ++evaluations_;
   spread_ = judged->at(protocol::metric::kFeatureStd);
   return of_split(split, *judged);
 }
 
 std::string SelfDistillation::warning() const {
-  constexpr double kCollapsed = 0.1;  // 1 where features spread over all directions
-  if (!spread_ || !(*spread_ < kCollapsed)) return {};
+  constexpr double kCollapsed = 0.1;           // 1 where features spread over all directions
+  const bool may_grow_yet = evaluations_ < 2;  // an XCiT's begin there
+  if (may_grow_yet || !(spread_ < kCollapsed)) return {};
   return fmt::format(
       "features of different images are nearly the same: {} is {:.2g}, of 1 where they spread "
       "evenly; a lower lr, a longer warmup or a lower teacher_temperature may keep them apart",
-      protocol::metric::kFeatureStd, *spread_);
+      protocol::metric::kFeatureStd, spread_);
 }
 
 }  // namespace abl::tasks

@@ -75,7 +75,8 @@ class SelfDistillation final : public Task {
   const TaskPlace place_;
   const data::DataSet set_;
   const TaskData data_;
-  std::optional<double> spread_;  ///< of features in the newest evaluation: feature_std
+  int evaluations_ = 0;
+  double spread_ = 0;  ///< of features in the newest evaluation: feature_std
   const ranks::BatchShare share_;
   const std::unique_ptr<data::EpochOrder> order_;
   const BatchInput input_;
