@@ -293,7 +293,9 @@ class Chains {
       row.sources.push_back({.role = source.role,
                              .row = static_cast<int>(*index_of(source)),
                              .take = source.take,
-                             .seed = source.seed});
+                             .seed = source.seed,
+                             .seed_place = source.seed_place,
+                             .field = source.field});
       if (const std::string why = source.role == RowSource::Role::kStart
                                       ? why_weights_do_not_fit(from.model, row.model)
                                       : set_teacher(from, row);

@@ -150,7 +150,7 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
   for (const DraftSource& source : rule.sources)
     if (source.sweep.empty())
       problems.add(source.place, source.field + ".sweep",
-                   "missing; expected a file of the scale's own, whose rows are as they are written");
+                   "missing; expected the sweep file that has this row");
   if (const Node* cannot = node.find("cannot"))
     rule.cannot = reader.text(*cannot, field + ".cannot").value_or("");
   const auto has = [&](const char* key) { return node.find(key) != nullptr; };

@@ -214,23 +214,17 @@ void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems
   }
 }
 
-/// A source's own seed is one of the sweep: of those that rows have, which a scale may have changed.
-void check_seeds_of_sources(const std::vector<DraftRow>& drafts, const std::vector<Row>& rows,
-                            const std::vector<std::int64_t>& seeds, Problems& problems) {
-  for (std::size_t i = 0; i < std::min(drafts.size(), rows.size()); ++i)
-    for (const RowSource& source : rows[i].sources) {
-      if (!source.seed || std::ranges::find(seeds, *source.seed) != seeds.end()) continue;
-      const auto written = std::ranges::find_if(drafts[i].sources, [&](const DraftSource& own) {
-        return own.role == source.role && own.seed == source.seed;
-      });
-      const bool is_own = written != drafts[i].sources.end();
-      problems.add(
-          is_own ? written->seed_place : drafts[i].place,
-          is_own ? written->field + ".seed" : dotted("rows", rows[i].id),
-          is_own ? fmt::format("row {} has no seed {}; expected one of seeds", written->row, *source.seed)
-                 : fmt::format("a rule of the scale takes seed {} of another row; expected one of seeds",
-                               *source.seed));
-    }
+/// A source's own seed is one of the sweep, also where a rule of a scale names the source.
+void check_seeds_of_sources(const std::vector<Row>& rows, const std::vector<std::int64_t>& seeds,
+                            Problems& problems) {
+  std::set<std::string> told;  // a rule is for many rows
+  for (const Row& row : rows)
+    for (const RowSource& source : row.sources)
+      if (source.seed && std::ranges::find(seeds, *source.seed) == seeds.end() &&
+          told.insert(source.field).second)
+        problems.add(source.seed_place, source.field + ".seed",
+                     fmt::format("{} is not one of the sweep's seeds; expected {}", *source.seed,
+                                 fmt::join(seeds, ", ")));
 }
 
 /// The one data set of all rows, but for those from which others start; none where it varies for all
@@ -420,7 +414,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
       const auto notes = scale->notes(made_equal);
       spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
     }
-    check_seeds_of_sources(drafts, spec.rows, spec.seeds, problems);
+    check_seeds_of_sources(spec.rows, spec.seeds, problems);
     if (const Node* probes = root.find("probes")) check_probed(spec, *probes, problems);
     const bool varies = (root.find("factors") && root.find("factors")->find("data.name")) ||
                         std::ranges::any_of(spec.table.columns, [](const Column& column) {

@@ -72,6 +72,8 @@ struct RowSource {
   int row = 0;  ///< index into rows: this sweep's, or, behind those, the ones of other sweeps
   protocol::Taken take = protocol::Taken::kBest;
   std::optional<std::int64_t> seed{};  ///< of that row, for every seed; none: the same
+  Place seed_place{};                  ///< where that is written: by the row, or by a rule of a scale
+  std::string field{};                 ///< "rows.b.from", "scale.rules.2.from"
 };
 constexpr std::string_view name_of(RowSource::Role role) {
   switch (role) {

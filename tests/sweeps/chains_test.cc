@@ -183,7 +183,7 @@ TEST(ChainsTest, WhatCannotBeAChainIsAProblemWithItsPlace) {
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, take: worst}}")),
               AllOf(HasSubstr("rows.b.from.take"), HasSubstr("best")));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, seed: 7}}")),
-              HasSubstr("rows.b.from.seed: row a has no seed 7"));
+              HasSubstr("rows.b.from.seed: 7 is not one of the sweep's seeds; expected 0, 1"));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {take: best}}")),
               HasSubstr("rows.b.from.row: missing"));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a, set: {model.depth: 3}}\n  - {id: b, from: {row: a}}")),
@@ -355,6 +355,12 @@ TEST(OtherSweepsTest, AScaleHasRowsStartFromOthersThanTheFileDoes) {
   const TrialSpec& b = trial_of(trials, 0, 0);
   ASSERT_EQ(b.sources.size(), 1u);
   EXPECT_EQ(b.sources[0].name, "best-of-" + trial_of(trials, 1, 0).config_hash);
+
+  auto wrong = files;
+  auto& top = wrong.at("top.yaml");
+  top.replace(top.find("row: y}"), 7, "row: y, seed: 7}");
+  EXPECT_THAT(problem_of(wrong),
+              HasSubstr("scale.rules.2.from.seed: 7 is not one of the sweep's seeds; expected 0, 1"));
 }
 
 TEST(OtherSweepsTest, ATeacherOfAnotherSweepIsTheModelOfThatRow) {
