@@ -121,8 +121,8 @@ void measure_tables(const std::vector<Values>& rows, int repetitions) {
     measure("  tests, ranks", 1, pack);
     measure("  200 rows with statistics", 1, page);
     table.rows[100].cells[0].values[0].value += 1;
-    measure("  tests, ranks after one value", repetitions, pack);
-    measure("  200 rows with statistics after one value", 3, page);
+    measure("  tests and ranks, after one value changed", repetitions, pack);
+    measure("  200 rows with statistics, after that", 3, page);
   }
 }
 

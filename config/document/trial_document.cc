@@ -185,7 +185,7 @@ void check_parts(const RecipeConfig& recipe, const ModelConfig& model, std::vect
          {std::pair{"head_lr", recipe.head_lr}, {"layer_decay", recipe.layer_decay}})
       if (factor != 1)
         problems.push_back({fmt::format("recipe.{}", key),
-                            "of a plugin's model, whose layers are not known; expected 1",
+                            "not supported for a plugin's model, whose layers are unknown; expected 1",
                             {}});
   }
   if (recipe.position_dropout > 0 && !family_of(model).adds_positions)

@@ -141,14 +141,15 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .inert_when = "there is no lr_base"},
       {.name = "head_lr",
        .member = &R::head_lr,
-       .sentence = "Factor of the learning rate of the head: of the classifier, or of all that stands on the "
-                   "backbone's maps; 1 = the same in all.",
+       .sentence =
+           "Multiplies the learning rate of the head: the classifier, or everything above the backbone of "
+           "a segmenter or detector.",
        .range = {0, 1000, true}},
       {.name = "layer_decay",
        .member = &R::layer_decay,
        .sentence =
-           "Factor of the learning rate from one layer to the layer below it: the head has lr itself (times "
-           "head_lr), the last block this part of it, the patches least of all; 1 = the same in all.",
+           "Multiplies the learning rate once for each layer below the head, so that the patch embedding has "
+           "the lowest; 1 = the same for all layers. The head has lr times head_lr.",
        .range = {0, 1, true}},
       {.name = "weight_decay", .member = &R::weight_decay, .sentence = "Of what `decay` names."},
       {.name = "weight_decay_end",
@@ -213,7 +214,7 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .inert_when = "schedule is step or constant"},
       {.name = "power",
        .member = &R::power,
-       .sentence = "The learning rate falls with what is left of the steps to this power.",
+       .sentence = "Exponent of the polynomial decay of the learning rate.",
        .range = {0, 10, true},
        .inert = [](const R& r) { return r.schedule != Schedule::kPolynomial; },
        .inert_when = "schedule is not polynomial"},

@@ -162,7 +162,7 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino"},
       {.name = "local_size",
        .member = &T::local_size,
-       .sentence = "Side of a small crop, in pixels; at most data.image_size.",
+       .sentence = "Side of a small crop in pixels, at most data.image_size.",
        .range = {1, 4096},
        .inert = has_no_local_views,
        .inert_when = "kind is not dino, or local_views is 0"},
@@ -184,8 +184,7 @@ const std::vector<Field<TaskConfig>>& task_fields() {
        .inert_when = "kind is not dino, or local_views is 0"},
       {.name = "blur",
        .member = &T::blur,
-       .sentence = "Largest radius of the Gaussian blur of a crop, in its pixels; 0 = none, as small images "
-                   "want it.",
+       .sentence = "Largest radius of the Gaussian blur of a crop, in pixels; 0 = no blur.",
        .range = {0, 100},
        .inert = distils_itself_not,
        .inert_when = "kind is not dino"},
@@ -398,15 +397,15 @@ void check_features(const TrialConfig& trial, std::vector<Problem>& problems) {
         fmt::format("{} crops of {} pixels: a plugin's attention takes only images of {} pixels; expected 0",
                     task.local_views, task.local_size, data.image_size));
   if (has_small_crops && task.local_size > data.image_size)
-    refuse("task.local_size", fmt::format("{} pixels of a small crop; expected at most data.image_size, {}",
-                                          task.local_size, data.image_size));
+    refuse("task.local_size",
+           fmt::format("{} pixels; expected at most data.image_size, {}", task.local_size, data.image_size));
   else if (has_small_crops && task.local_size % model.patch != 0)
     refuse("task.local_size",
            fmt::format("{} pixels; expected a multiple of the patch of {}", task.local_size, model.patch));
   if (task.kind == TaskKind::kDino && task.frozen_epochs > 1 && task.frozen_epochs >= recipe.epochs)
-    refuse("task.frozen_epochs", fmt::format("{} of {} epochs, in all of which the last layer is frozen; "
-                                             "expected fewer",
-                                             task.frozen_epochs, canonical_number(recipe.epochs)));
+    refuse("task.frozen_epochs",
+           fmt::format("{} of {} epochs: the last layer would never be trained; expected fewer",
+                       task.frozen_epochs, canonical_number(recipe.epochs)));
   if (task.kind == TaskKind::kDino)
     for (const auto& [key, area] :
          {std::pair{"task.global_area", &task.global_area}, {"task.local_area", &task.local_area}})

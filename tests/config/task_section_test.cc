@@ -262,14 +262,14 @@ TEST(TaskSection, WhatDescribesImagesIsRefusedWhatSaysNothingOfIt) {
               ElementsAre(HasSubstr("recipe.drop_path")));
   EXPECT_THAT(describing_with("dino", "/task/local_size", 20),
               ElementsAre("task.local_size: 20 pixels; expected a multiple of the patch of 8"));
-  EXPECT_THAT(
-      describing_with("dino", "/task", {{"kind", "dino"}}),
-      ElementsAre("task.local_size: 96 pixels of a small crop; expected at most data.image_size, 32"));
+  EXPECT_THAT(describing_with("dino", "/task", {{"kind", "dino"}}),
+              ElementsAre("task.local_size: 96 pixels; expected at most data.image_size, 32"));
   EXPECT_THAT(describing_with("dino", "/task/global_area", {1, 0.5}),
               ElementsAre("task.global_area: [1, 0.5]; expected [minimum, maximum]"));
-  EXPECT_THAT(describing_with("dino", "/task/frozen_epochs", 2),
-              ElementsAre("task.frozen_epochs: 2 of 2 epochs, in all of which the last layer is frozen; "
-                          "expected fewer"));
+  EXPECT_THAT(
+      describing_with("dino", "/task/frozen_epochs", 2),
+      ElementsAre(
+          "task.frozen_epochs: 2 of 2 epochs: the last layer would never be trained; expected fewer"));
   EXPECT_THAT(describing_with("dino", "/task/blur", -1), ElementsAre(HasSubstr("task.blur")));
   EXPECT_THAT(describing_with("probe-linear", "/task/blocks", 4),
               ElementsAre("task.blocks: 4: the class token of xcit is behind all blocks; expected 1"));

@@ -190,8 +190,8 @@ std::string SelfDistillation::warning() const {
   const bool may_grow_yet = evaluations_ < 2;  // an XCiT's begin there
   if (may_grow_yet || !(spread_ < kCollapsed)) return {};
   return fmt::format(
-      "features of different images are nearly the same: {} is {:.2g}, of 1 where they spread "
-      "evenly; a lower lr, a longer warmup or a lower teacher_temperature may keep them apart",
+      "features have collapsed: all images look nearly the same to the model ({} {:.2g}; 1 = evenly "
+      "spread); try a lower lr, a longer warmup or a lower teacher_temperature",
       protocol::metric::kFeatureStd, spread_);
 }
 
