@@ -48,17 +48,18 @@ double Stretch::mean() const {
 Stretch::Kept Stretch::kept() const {
   Kept kept;
   if (!any_) return kept;
-  const auto add = [&](const CurvePoint& point) { kept.points[kept.count++] = point; };
+  const auto add = [&kept](const CurvePoint& point) {  // in the order of steps, each once
+    const auto begin = kept.points.begin(), end = begin + static_cast<std::ptrdiff_t>(kept.count);
+    const auto place = std::lower_bound(
+        begin, end, point, [](const CurvePoint& x, const CurvePoint& y) { return x.step < y.step; });
+    if (place != end && place->step == point.step) return;
+    std::move_backward(place, end, end + 1);
+    *place = point;
+    ++kept.count;
+  };
   add(first_), add(last_);
   if (any_finite_) add(lowest_), add(highest_);
   if (first_not_finite_) add(*first_not_finite_);
-  const auto end = kept.points.begin() + static_cast<std::ptrdiff_t>(kept.count);
-  std::sort(kept.points.begin(), end,
-            [](const CurvePoint& x, const CurvePoint& y) { return x.step < y.step; });
-  kept.count = static_cast<std::size_t>(
-      std::unique(kept.points.begin(), end,
-                  [](const CurvePoint& x, const CurvePoint& y) { return x.step == y.step; }) -
-      kept.points.begin());
   return kept;
 }
 
