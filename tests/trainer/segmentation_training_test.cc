@@ -117,5 +117,40 @@ TEST_F(SegmentationTraining, ItsBackboneStartsFromAClassifier) {
   }
 }
 
+/// Of a Swin that gives maps each stage has a norm of its own, of which a classifier's weights have none.
+TEST_F(SegmentationTraining, ASwinUnderAHeadStartsFromAClassifierButForTheNormsOfItsStages) {
+  const auto swin = config::Json::parse(
+      R"({"family": "swin", "dim": 16, "stage_depths": [1, 1, 1, 1], "stage_heads": [1, 2, 4, 8], "patch": 4, "window": 2})");
+  Recorder before;
+  auto classifying = options();
+  const auto trial = segmenting({{"recipe", {{"start_weights", "classifier"}}}}, swin).trial;
+  classifying.trial.model = trial.model;
+  classifying.trial.data.image_size = 64;
+  classifying.trial.recipe.epochs = 1;
+  EXPECT_TRUE(training::Training(classifying, before).run(before.stop));
+
+  const auto model = tasks::new_task(trial, {})->new_model();
+  const auto text = training::start_from_weights(*model, trial, {{"classifier", before.newest}});
+  EXPECT_NE(text.find("as in a new model:"), std::string::npos) << text;
+  const auto from = weights(before);
+  int equal = 0, norms = 0;
+  for (const auto& [name, tensor] : models::state_of(*model)) {
+    constexpr std::string_view kTrunk = "backbone.trunk.";
+    if (!name.starts_with(kTrunk)) continue;
+    const std::string own = name.substr(kTrunk.size());
+    if (const auto given = from.find("model." + own); given != from.end()) {
+      EXPECT_TRUE(torch::equal(tensor, given->second)) << name;
+      ++equal;
+      continue;
+    }
+    ++norms;
+    EXPECT_TRUE(own.starts_with("norm")) << name;
+    EXPECT_TRUE(torch::all(tensor == (own.ends_with("weight") ? 1 : 0)).item<bool>()) << name;
+    EXPECT_NE(text.find(own), std::string::npos) << own << " is not said: " << text;
+  }
+  EXPECT_EQ(norms, 8);
+  EXPECT_GT(equal, 40);
+}
+
 }  // namespace
 }  // namespace abl::trainer

@@ -141,7 +141,7 @@ WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFil
 namespace {
 
 /// Into a classifier as it is. Of another network into each backbone, which may lack the head and what is
-/// before it: by way of a classifier.
+/// before it: by way of a classifier. What a classifier has none of, the norms of a Swin's stages, is new.
 models::LoadedWeights start_backbones(torch::nn::Module& model, const config::TrialConfig& trial,
                                       const NamedWeights& named) {
   const models::WeightsOptions options{.fresh_head = true, .resize_positions = true, .other_patch = true};
@@ -151,7 +151,12 @@ models::LoadedWeights start_backbones(torch::nn::Module& model, const config::Tr
   const auto from = models::state_of(*whole);
   const torch::NoGradGuard no_grad;
   for (auto* backbone : models::classifiers_in(model))
-    for (auto& [name, tensor] : models::state_of(*backbone)) tensor.copy_(from.at(name));
+    for (auto& [name, tensor] : models::state_of(*backbone)) {
+      if (const auto given = from.find(name); given != from.end())
+        tensor.copy_(given->second);
+      else if (std::ranges::find(loaded.fresh, name) == loaded.fresh.end())
+        loaded.fresh.push_back(name);
+    }
   return loaded;
 }
 
